@@ -16,7 +16,7 @@ from prismap._util.affinities import calibrate
 from prismap._util.costs import nerv_cost
 from prismap.relevance import RelevanceBounds
 from prismap.relevance._bounds import leading_directions
-from prismap.relevance._nerv import map_neighbors, matrix_cost
+from prismap.relevance._neighborhoods import map_neighbors, matrix_cost
 
 DIM, SLACK = 9, 0.01
 FEATURES = range(0, 256, 32)

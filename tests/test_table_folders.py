@@ -1,5 +1,7 @@
 """A folder of parquet files as one table, and numbers that stay in single precision."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -108,7 +110,8 @@ def test_columns_are_learnt_a_few_at_a_time(frame, monkeypatch):
     widths = []
     learn = learning._learn_numbers
     monkeypatch.setattr(learning, "_learn_numbers", lambda block, *a: widths.append(block.shape[1]) or learn(block, *a))
-    monkeypatch.setattr(learning, "BLOCK_BYTES", 2 * 60 * 8 * learning.COPIES)
+    few = replace(learning.BLOCKS, most_bytes=2 * 60 * 8 * learning.BLOCKS.copies)
+    monkeypatch.setattr(learning, "BLOCKS", few)
     learnt, _ = learn_encoding(table, roles=Roles("label"))
     assert widths == [2, 2]
     for one, other in zip(learnt.columns, expected.columns, strict=True):

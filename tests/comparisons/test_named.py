@@ -15,9 +15,8 @@ import pytest
 from prismap.comparisons import COMPARISONS, Objects, get_comparison
 from prismap.comparisons import _edit as edit
 from prismap.comparisons._alignment import AMINO_ACIDS, alignment_score, blosum62
-from prismap.comparisons._compression import compression_distance
 from prismap.comparisons._counts import Counts, intersection, jaccard, ochiai, prepare_graph, weisfeiler_lehman
-from prismap.comparisons._edit import bit_parallel_distance, edit_distance, tree_edit_distance
+from prismap.comparisons._edit import bit_parallel_distance, compression_distance, edit_distance, tree_edit_distance
 from prismap.comparisons._transport import earth_mover, transport
 from prismap.comparisons._warping import band_width, dtw
 from prismap.exceptions import InputError, MissingExtraError

@@ -43,7 +43,7 @@ BELOW["cli"] = {*BELOW, "cli"}
 PAGE_LAYERS = (
     {"_columns", "_data", "_message", "_packing"},
     {"_app", "_compute", "_document", "_folder", "_rows", "_security", "_server", "_widget"},
-    {"_keywords", "_live", "_of_map", "_of_model"},
+    {"_keywords", "_live", "_of_map"},
 )
 OF_MAPS = {*BELOW["inspection"], "inspection"}
 

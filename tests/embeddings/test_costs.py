@@ -27,7 +27,7 @@ def data():
 @pytest.fixture(params=[2**20, 300], ids=["one block", "many blocks"])
 def blocks(request, monkeypatch):
     """16 rows of 8 bytes fit in one block, or two of them."""
-    monkeypatch.setattr(costs, "_BLOCK_BYTES", request.param)
+    monkeypatch.setattr(costs, "CACHED_BYTES", 2 * request.param)
 
 
 # Affinities
@@ -50,7 +50,7 @@ def test_affinities_have_the_perplexity_at_any_scale(data, perplexity, scale):
 
 
 def test_affinities_do_not_depend_on_blocks(data, monkeypatch):
-    monkeypatch.setattr("prismap._util.affinities._BLOCK_BYTES", 300)
+    monkeypatch.setattr("prismap._util.affinities.CACHED_BYTES", 600)
     P, sigma = calibrate(data["D2"], 5.0)
     np.testing.assert_array_equal(P, data["P"])
     np.testing.assert_array_equal(sigma, data["sigma"])

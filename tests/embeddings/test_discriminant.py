@@ -13,7 +13,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from prismap._util.spectra import double_centre
 from prismap.embeddings import KernelDiscriminant, KernelPCA
 from prismap.embeddings._discriminant import class_contrasts, discriminant_axes, held_out_positions
-from prismap.embeddings._gram import spectrum_of
+from prismap.embeddings._kernel_pca import spectrum_of
 from prismap.exceptions import InputError
 from prismap.metrics import FisherMetric
 from reference.discriminant_reference import between_class_projector, discriminant_ratios_reference, held_out_reference

@@ -6,7 +6,7 @@ from scipy.optimize import approx_fprime
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from prismap.learners import GMLVQ, LGMLVQ
-from prismap.learners._lgmlvq import lgmlvq_cost
+from prismap.learners._gmlvq import lgmlvq_cost
 from reference.learners_reference import lgmlvq_reference
 
 

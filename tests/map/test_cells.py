@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from prismap.map._cells import N_DECIDING, N_PROBED, Cells, spacing
+from prismap.map._cells import CELLS, Cells, spacing
 
 N_CELLS = 40
 
@@ -52,10 +52,10 @@ def to(A, B):
 
 def slow_place(x, line):
     """The weighted mean of the nearest rows in the nearest cells, those beside the very nearest one on the map."""
-    probed = np.argsort(to(x[None], line.landmarks)[0])[:N_PROBED]
+    probed = np.argsort(to(x[None], line.landmarks)[0])[: CELLS.most_probed]
     own = to(line.rows, line.landmarks).argmin(axis=1)
     candidates = [j for j in range(len(line.rows)) if own[j] in probed]
-    nearest = sorted(candidates, key=lambda j: np.sum((x - line.rows[j]) ** 2))[:N_DECIDING]
+    nearest = sorted(candidates, key=lambda j: np.sum((x - line.rows[j]) ** 2))[: CELLS.deciding]
     squared = np.array([np.sum((x - line.rows[j]) ** 2) for j in nearest])
     total, weight = np.zeros(2), 0.0
     for d2, j in zip(squared, nearest, strict=True):

@@ -22,7 +22,8 @@ from prismap.map import _time_budget as time_budget
 from prismap.map._methods import fit_bytes, most_fitted
 from prismap.map._time_budget import (
     DENSE_ROWS,
-    FEWEST,
+    GROWTH,
+    TRIALS,
     Pace,
     Trial,
     cost,
@@ -95,7 +96,7 @@ def test_the_power_is_that_of_a_ridge_regression():
     x, y, usual = np.log([125, 250, 500, 1000]), np.log([0.5, 0.9, 2.3, 4.0]), 1.15
     slopes = np.linspace(1, 2, 100_001)
     residuals = (y - y.mean()) - slopes[:, None] * (x - x.mean())
-    loss = np.square(residuals).sum(axis=1) + time_budget.BELIEF * np.square(slopes - usual)
+    loss = np.square(residuals).sum(axis=1) + GROWTH.belief * np.square(slopes - usual)
     assert growth([125, 250, 500, 1000], [0.5, 0.9, 2.3, 4.0], usual) == pytest.approx(slopes[loss.argmin()], abs=2e-5)
 
 
@@ -128,7 +129,7 @@ def test_a_busy_machine_stretches_the_prediction_and_noise_of_the_clock_does_not
 @pytest.mark.parametrize("most", [251, 9999, 10_000, 10_001, 123_456_789])
 def test_sizes_are_round_rise_in_small_steps_and_end_with_all(most):
     sizes = sizes_up_to(most)
-    assert sizes[0] == FEWEST
+    assert sizes[0] == TRIALS.fewest
     assert sizes[-1] == most
     assert all(a < b <= 4 / 3 * a + 1e-9 for a, b in itertools.pairwise(sizes[:-1]))
     assert all(size % 10 ** (len(str(size)) - 2) == 0 for size in sizes[:-1] if size >= 1000)
@@ -156,7 +157,7 @@ class Machine:
 
 
 def dense(n):
-    return 1e-3 * n**time_budget.NEIGHBORS_GROWTH
+    return 1e-3 * n**GROWTH.neighbors
 
 
 @pytest.fixture(autouse=True)
@@ -169,7 +170,7 @@ def _room(monkeypatch):
 @pytest.mark.parametrize("busy", [1.0, 7.0])
 def test_the_largest_size_that_fits_is_taken(asked, busy):
     def seconds(n):
-        return dense(n) if n <= DENSE_ROWS else time_budget.LARGE_SHARE * dense(DENSE_ROWS) * n / DENSE_ROWS
+        return dense(n) if n <= DENSE_ROWS else GROWTH.large_share * dense(DENSE_ROWS) * n / DENSE_ROWS
 
     machine = Machine(seconds, busy)
     found, budget = machine.pace(asked), time_asked(asked)
@@ -178,22 +179,22 @@ def test_the_largest_size_that_fits_is_taken(asked, busy):
     assert found.seconds == pytest.approx(busy * seconds(found.n_rows))
     assert found.spent + found.seconds <= budget < found.spent + busy * seconds(after)
     assert machine.tried == [125 * 2**k for k in range(len(machine.tried))]
-    assert found.spent <= time_budget.TRIAL_SHARE * budget or len(machine.tried) == 2
+    assert found.spent <= TRIALS.share * budget or len(machine.tried) == 2
     if len(machine.tried) > 2:  # and no further trial would have been short enough
-        assert found.spent + busy * seconds(2 * machine.tried[-1]) > time_budget.TRIAL_SHARE * budget
+        assert found.spent + busy * seconds(2 * machine.tried[-1]) > TRIALS.share * budget
 
 
 def test_more_time_takes_no_fewer_samples():
     taken = [Machine(dense).pace(f"{seconds} s", most=DENSE_ROWS).n_rows for seconds in range(1, 120, 3)]
     assert taken == sorted(taken)
-    assert taken[0] == FEWEST
+    assert taken[0] == TRIALS.fewest
     assert taken[-1] == DENSE_ROWS
 
 
 def test_few_samples_are_all_taken_without_a_trial():
     machine = Machine(dense)
-    found = machine.pace("1 s", n_given=FEWEST)
-    assert (found.n_rows, found.seconds, machine.tried) == (FEWEST, None, [])
+    found = machine.pace("1 s", n_given=TRIALS.fewest)
+    assert (found.n_rows, found.seconds, machine.tried) == (TRIALS.fewest, None, [])
     assert str(found) == "fit_rows='1 s' took all 250 samples."
 
 
@@ -206,7 +207,7 @@ def test_trials_end_as_soon_as_all_samples_surely_fit():
 
 def test_a_first_trial_that_takes_all_of_the_time_is_the_last():
     machine = Machine(lambda n: 60.0)
-    assert (machine.pace("10 s").n_rows, machine.tried) == (FEWEST, [125])
+    assert (machine.pace("10 s").n_rows, machine.tried) == (TRIALS.fewest, [125])
 
 
 def test_no_more_than_memory_and_the_method_take(monkeypatch):

@@ -5,7 +5,8 @@ import pytest
 from scipy.spatial.distance import cdist
 
 from prismap import PrisMap
-from prismap.map._predictions import CLASS, MEAN, SHARE, SPREAD, votes_at
+from prismap.map._predictions import votes_at
+from prismap.quality._votes import CLASS, MEAN, SHARE, SPREAD
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(45, 3))

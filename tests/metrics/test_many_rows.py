@@ -10,7 +10,7 @@ from large_maps import count_as_large
 from prismap import PrisMap
 from prismap.embeddings import TSNE
 from prismap.exceptions import InputError
-from prismap.map._cells import nearest_of
+from prismap.map._cells import CellRules, nearest_of
 from prismap.metrics import FisherMetric
 from prismap.metrics._geometry import VectorMetric
 from prismap.metrics.posteriors import _base as base
@@ -237,7 +237,7 @@ def check_nearest_rows(model, new):
 
 
 def test_a_large_map_is_made_from_neighbours_and_landmarks(monkeypatch, tmp_path):
-    monkeypatch.setattr("prismap.map._cells.N_PROBED", 80)
+    monkeypatch.setattr("prismap.map._cells.CELLS", CellRules(most_probed=80))
     count_as_large(monkeypatch, 200, n_landmarks=80)
     model = PrisMap(TSNE(max_iter=100, perplexity=10), random_state=0, perplexity=10).fit(X, CLASSES)
     assert model.embedding_.shape == (400, 2)

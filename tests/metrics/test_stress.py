@@ -103,7 +103,7 @@ def test_small_blocks_change_nothing(problem, monkeypatch):
     D, rows, d = matrices[0], condensed(matrices), pdist(Y)
     whole = stress_cost(Y, D, elastic_weights(D)), mixture_stress(a, rows, d, 1e-3)
     small = 8 * len(Y) * 5
-    monkeypatch.setattr(_costs, "_BLOCK_BYTES", small)
+    monkeypatch.setattr(_costs, "CACHED_BYTES", 2 * small)
     blocks = stress_cost(Y, D, elastic_weights(D)), mixture_stress(a, rows, d, 1e-3, block_bytes=small)
     for (value, gradient), (again, gradient_again) in zip(whole, blocks, strict=True):
         assert again == pytest.approx(value, rel=1e-13)

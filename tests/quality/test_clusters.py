@@ -20,7 +20,7 @@ from prismap.quality._cluster_report import (
     one_gaussian,
     rows_in_runs,
 )
-from prismap.quality._clusters import LEAST_GAP, MOST_ROWS, join, meetings, widest_gap
+from prismap.quality._clusters import CLUSTERS, join, meetings, widest_gap
 from reference import clusters_reference as joined_groups
 
 
@@ -81,7 +81,7 @@ def test_density_and_stray_rows_do_not_matter(rng):
 
 def test_one_cloud_has_no_clusters():
     found = [widest_gap(np.random.default_rng(seed).normal(size=(150, 2))) for seed in range(20)]
-    assert np.mean(np.array(found) > LEAST_GAP) <= 0.05
+    assert np.mean(np.array(found) > CLUSTERS.least_gap) <= 0.05
     lattice = np.repeat(np.stack(np.meshgrid(np.arange(6.0), np.arange(6.0)), axis=-1).reshape(-1, 2), 8, axis=0)
     assert find_clusters(lattice).max() == 0  # a self-organising map: many rows at one place, places equally far apart
     assert find_clusters(np.zeros((30, 2))).max() == 0
@@ -91,11 +91,11 @@ def test_one_cloud_has_no_clusters():
 
 
 def test_many_rows_are_sampled(rng):
-    Y = rng.normal(size=(2 * MOST_ROWS, 2))
-    Y[: MOST_ROWS // 2] += 30
+    Y = rng.normal(size=(2 * CLUSTERS.most_rows, 2))
+    Y[: CLUSTERS.most_rows // 2] += 30
     found = find_clusters(Y)
-    assert (found[: MOST_ROWS // 2] == 1).all()
-    assert (found[MOST_ROWS // 2 :] == 0).all()
+    assert (found[: CLUSTERS.most_rows // 2] == 1).all()
+    assert (found[CLUSTERS.most_rows // 2 :] == 0).all()
     assert judge_clusters(Y).clusters[1].share == pytest.approx(0.25, abs=0.03)
 
 
@@ -283,4 +283,4 @@ def test_a_run_of_few_of_many_rows_is_compared_where_it_has_them(three, rng):
     assert rows_in_runs(len(Y), [run], 0).tolist() == few.tolist()
     clusters = judge_clusters(Y, [run], supervised=True, unsupervised=run).clusters
     assert [one.jaccard for one in clusters] == [1.0] * 3
-    assert min(one.gap_unsupervised for one in clusters) > LEAST_GAP
+    assert min(one.gap_unsupervised for one in clusters) > CLUSTERS.least_gap

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from scipy.stats import kruskal, spearmanr
 
-from prismap.judging._confounding import numeric
 from prismap.quality._agreement import MOST_PERMUTATIONS, chance_of_columns, standard_ranks
 from prismap.target import make_target
 
@@ -20,7 +19,7 @@ def table(seed, gap=0.0, n_rows=100, n_columns=6, shifted=1):
 
 
 def chance_of(X, target, rng):
-    return chance_of_columns(X, numeric(target), target, rng)
+    return chance_of_columns(X, target.numeric, target, rng)
 
 
 def chance(X, y, **more):

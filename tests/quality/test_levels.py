@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from experiments.tables_of_truth import states_of_units
 
-from prismap.quality._levels import Levels, levels, mean_of_units
+from prismap.quality._agreement import Levels, levels, mean_of_units
 from prismap.quality._votes import poll
 from prismap.target import make_target
 

@@ -14,7 +14,6 @@ from prismap.quality import q_nx
 from prismap.relevance import FeatureRelevance, relevance_by_group, relevance_curve
 from prismap.relevance import _features as features
 from prismap.relevance import _neighborhoods as neighborhoods
-from prismap.relevance import _nerv as nerv
 from reference.relevance_reference import nerv_reference, q_nx_reference
 
 METHODS = ["forward", "backward", "weights", "matrix"]
@@ -41,7 +40,7 @@ def test_qualities_equal_the_formula_with_ties(k, monkeypatch):
     rng = np.random.default_rng(k)
     X = np.column_stack([rng.integers(4, size=20), rng.integers(2, size=20), np.ones(20), rng.normal(size=20)])
     Y = np.column_stack([X[:, 0], rng.integers(3, size=20)]).astype(float)  # ties in the map, too
-    monkeypatch.setattr(neighborhoods, "_BLOCK_BYTES", 8 * 20 * 6)  # six rows a block
+    monkeypatch.setattr(neighborhoods, "CACHED_BYTES", 8 * 20 * 6)  # six rows a block
     rows = np.array([0, 3, 4, 11, 12, 13, 19])
     for judged in (None, rows):
         forward = FeatureRelevance(n_neighbors=k, n_permuted=0).fit(X, Y, subset=judged)
@@ -69,26 +68,26 @@ def test_qualities_equal_those_of_the_quality_room():
 @pytest.mark.parametrize("rows", [np.arange(30), np.array([2, 3, 17])])
 def test_nerv_cost_equals_the_formula(gamma, rows):
     X, Y = map_of_two(n=30)
-    near = nerv.map_neighbors(X, Y, 6, rows, gamma)
+    near = neighborhoods.map_neighbors(X, Y, 6, rows, gamma)
     sigmas = []
     for A in (X, Y):
         D2 = cdist(A, A, "sqeuclidean")
         np.fill_diagonal(D2, np.inf)
         sigmas.append(calibrate(D2, 6)[1])
     omega = np.random.default_rng(1).normal(size=(3, 5))
-    found = nerv.matrix_cost(omega, X, near, 0.7)[0]
+    found = neighborhoods.matrix_cost(omega, X, near, 0.7)[0]
     right = nerv_reference(X @ omega.T, Y, *sigmas, gamma, rows)
     np.testing.assert_allclose(found, right * 30 / len(rows) + 0.7 * (omega**2).sum(), rtol=1e-8)
     s = np.random.default_rng(2).exponential(size=5)
-    weighted = nerv.weights_cost(s, X, near, 0.7)[0]
-    np.testing.assert_allclose(weighted, nerv.matrix_cost(np.diag(np.sqrt(s)), X, near, 0.7)[0], rtol=1e-10)
+    weighted = neighborhoods.weights_cost(s, X, near, 0.7)[0]
+    np.testing.assert_allclose(weighted, neighborhoods.matrix_cost(np.diag(np.sqrt(s)), X, near, 0.7)[0], rtol=1e-10)
 
 
 def test_nerv_cost_equals_that_of_the_embedding_with_the_sides_swapped():
     X, Y = map_of_two(n=40)
-    near = nerv.map_neighbors(X, Y, 6, np.arange(40), 0.3)
+    near = neighborhoods.map_neighbors(X, Y, 6, np.arange(40), 0.3)
     omega = np.random.default_rng(1).normal(size=(3, 5))
-    value, gradient = nerv.matrix_cost(omega, X, near, 0.0)
+    value, gradient = neighborhoods.matrix_cost(omega, X, near, 0.0)
     other, by_position = nerv_cost(X @ omega.T, near.Q, np.sqrt(0.5 / near.beta), gamma=0.7)
     np.testing.assert_allclose(value, other, rtol=1e-12)
     np.testing.assert_allclose(gradient, by_position.T @ X, atol=1e-9)
@@ -97,15 +96,15 @@ def test_nerv_cost_equals_that_of_the_embedding_with_the_sides_swapped():
 @pytest.mark.parametrize("rows", [np.arange(40), np.array([1, 5, 6, 30])])
 def test_gradients_by_finite_differences(rows, monkeypatch):
     X, Y = map_of_two(n=40)
-    monkeypatch.setattr(nerv, "_BLOCK_BYTES", 8 * 40 * 7)  # seven rows a block
-    near = nerv.map_neighbors(X, Y, 6, rows, 0.4)
+    monkeypatch.setattr(neighborhoods, "CACHED_BYTES", 8 * 40 * 7)  # seven rows a block
+    near = neighborhoods.map_neighbors(X, Y, 6, rows, 0.4)
     omega = np.random.default_rng(1).normal(size=(3, 5))
-    by_omega = nerv.matrix_cost(omega, X, near, 0.5)[1].ravel()
-    numeric = approx_fprime(omega.ravel(), lambda o: nerv.matrix_cost(o.reshape(3, 5), X, near, 0.5)[0], 1e-7)
+    by_omega = neighborhoods.matrix_cost(omega, X, near, 0.5)[1].ravel()
+    numeric = approx_fprime(omega.ravel(), lambda o: neighborhoods.matrix_cost(o.reshape(3, 5), X, near, 0.5)[0], 1e-7)
     np.testing.assert_allclose(by_omega, numeric, rtol=1e-4, atol=1e-3)
     s = np.array([0.5, 1.0, 2.0, 0.1, 0.0])
-    by_s = nerv.weights_cost(s, X, near, 0.5)[1]
-    numeric = approx_fprime(s, lambda s: nerv.weights_cost(s, X, near, 0.5)[0], 1e-7)
+    by_s = neighborhoods.weights_cost(s, X, near, 0.5)[1]
+    numeric = approx_fprime(s, lambda s: neighborhoods.weights_cost(s, X, near, 0.5)[0], 1e-7)
     np.testing.assert_allclose(by_s, numeric, rtol=1e-4, atol=1e-3)
 
 

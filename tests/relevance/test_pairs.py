@@ -9,7 +9,7 @@ from sklearn.datasets import load_breast_cancer, load_iris, load_wine
 from sklearn.linear_model import LinearRegression
 from sklearn.model_selection import LeaveOneOut, cross_val_predict
 
-from prismap.relevance._pairs import MOST_COLUMNS, leaking_pairs, left_out, nearest_error
+from prismap.relevance._pairs import PAIRS, leaking_pairs, left_out, nearest_error
 from prismap.target import make_target
 
 
@@ -18,7 +18,7 @@ def leaks_of(columns, y):
 
 
 @pytest.mark.parametrize("table", [leaking_pair, partial(leaking_pair, numbers=True), exclusive_or])
-@pytest.mark.parametrize("n_more", [0, MOST_COLUMNS])
+@pytest.mark.parametrize("n_more", [0, PAIRS.most_columns])
 def test_a_pair_that_the_target_was_made_of_is_found(table, n_more):
     for seed in range(3):
         columns, y, truth = table(seed)

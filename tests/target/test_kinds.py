@@ -207,3 +207,16 @@ def test_no_target_has_nothing_to_tell():
     assert target.permuted(generator()) is target
     assert target.present() is target
     assert target.shown is target
+
+
+def test_a_target_answers_for_its_kind():
+    classes, numbers = make_target(["b", "a", "b", None, "c"], 5), make_target([1.5, 2.5, 4.0, np.nan, 0.5], 5)
+    assert [(name, rows.tolist()) for name, rows in classes.members] == [("a", [1]), ("b", [0, 2]), ("c", [4])]
+    assert classes.majority is None
+    assert classes.take([0, 2, 3]).majority == ("b", 1.0)
+    assert (classes.n_classes, classes.fewest_values, classes.names_rows, classes.can_be_parted) == (3, 2, True, False)
+    np.testing.assert_array_equal(classes.take([1, 4]).numeric, [[1, 0, 0], [0, 0, 1]])
+    assert (numbers.n_classes, numbers.fewest_values, numbers.names_rows, numbers.can_be_parted) == (0, 3, False, True)
+    assert (numbers.members, numbers.majority) == ([], None)
+    known = numbers.take([0, 1, 2, 4]).numeric
+    assert (known.shape, known.mean(), known.std()) == ((4, 1), pytest.approx(0), pytest.approx(1))

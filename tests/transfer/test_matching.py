@@ -7,9 +7,9 @@ import pytest
 from scipy.optimize import check_grad
 
 from prismap.transfer import _matching as matching
-from prismap.transfer._agreement import agreement
 from prismap.transfer._matching import AffineFamily, KernelFamily, Model, expect, maximise, responsibility_blocks
 from prismap.transfer._search import (
+    agreement,
     couplings,
     distortion,
     exchanges,
@@ -50,7 +50,7 @@ def kernel(Z, n, strength=0.05):
 
 @pytest.mark.parametrize("block_bytes", [80, 2**21])
 def test_expectation_is_the_published_one(clouds, block_bytes, monkeypatch):
-    monkeypatch.setattr(matching, "_BLOCK_BYTES", block_bytes)
+    monkeypatch.setattr(matching, "CACHED_BYTES", block_bytes)
     source, target, theta = clouds
     sigma, volume = 0.4, 30.0
     model = Model(source, 0.1, np.log(volume), mutual=0.0)

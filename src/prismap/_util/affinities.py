@@ -7,11 +7,13 @@ is log(perplexity) (Schulz 2017, sec. 2.2.1 and eq. 4.1). Perplexity is the numb
 from __future__ import annotations
 
 import warnings
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
-from prismap._util.blocks import row_blocks
+from prismap._util.arrays import Numbers
+from prismap._util.blocks import CACHED_BYTES, row_blocks
 from prismap._util.threads import parallel_map
 from prismap.exceptions import InputError, PrismapWarning
 
@@ -19,11 +21,8 @@ from prismap.exceptions import InputError, PrismapWarning
 #: metric gives many inside a class), so a row with more duplicates than the perplexity spreads over them evenly.
 _WIDEST = 1e6
 
-#: Bytes of one temporary array; a few of them fit in a cache.
-_BLOCK_BYTES = 2**20
 
-
-def calibrate(D2, perplexity, *, tol=1e-6, max_iter=100):
+def calibrate(D2: Any, perplexity: Any, *, tol: float = 1e-6, max_iter: int = 100) -> tuple[Numbers, Numbers]:
     """Row affinities of the wanted perplexity from squared distances: ``(P, sigma)``.
 
     `perplexity` is one number, or one for each row. D2 has shape (n, k): the squared distances of each row to its k
@@ -40,14 +39,14 @@ def calibrate(D2, perplexity, *, tol=1e-6, max_iter=100):
     P, sigma = np.empty_like(D2), np.empty(len(D2))
     entropy = np.broadcast_to(np.log(perplexity), len(D2))
 
-    def solve(rows):
+    def solve(rows: slice) -> None:
         P[rows], sigma[rows] = _calibrate_block(D2[rows], entropy[rows], tol, max_iter)
 
-    parallel_map(solve, row_blocks(len(D2), 8.0 * D2.shape[1], _BLOCK_BYTES))
+    parallel_map(solve, row_blocks(len(D2), 8.0 * D2.shape[1], CACHED_BYTES // 2))
     return P, sigma
 
 
-def bandwidths(D2, perplexity):
+def bandwidths(D2: Any, perplexity: float) -> Numbers:
     """sigma for each row of squared distances (infinite ones are left out) so that its Gaussian has the perplexity.
 
     As `calibrate` finds them, but finite where a row has fewer candidates than the perplexity asks for, and zero where
@@ -59,12 +58,12 @@ def bandwidths(D2, perplexity):
     return np.where(np.max(D2, axis=1, where=np.isfinite(D2), initial=0.0) > 0, sigma, 0.0)
 
 
-def mean_bandwidth(D2, perplexity):
+def mean_bandwidth(D2: Any, perplexity: float) -> float:
     """The mean of the `bandwidths`, and 1 for data in which all rows are equal."""
     return float(bandwidths(D2, perplexity).mean()) or 1.0
 
 
-def _calibrate_block(D2, entropy, tol, max_iter):
+def _calibrate_block(D2: Numbers, entropy: Numbers, tol: float, max_iter: int) -> tuple[Numbers, Numbers]:
     nearest = D2.min(axis=1, keepdims=True)
     if not np.isfinite(nearest).all():
         raise InputError("Each row needs a finite distance to at least one other row; some have none.")
@@ -94,7 +93,7 @@ def _calibrate_block(D2, entropy, tol, max_iter):
     return P / P.sum(axis=1, keepdims=True), np.sqrt(scale * np.exp(-t) / 2)
 
 
-def _entropy(E, beta):
+def _entropy(E: Numbers, beta: Numbers) -> tuple[Numbers, Numbers]:
     """Entropy of softmax(-beta E), row by row, and its derivative by log(beta): -beta^2 Var(E)."""
     weights = np.exp(-beta[:, None] * E)
     total = weights.sum(axis=1)
@@ -104,23 +103,23 @@ def _entropy(E, beta):
     return np.log(total) + beta * mean, -(beta**2) * np.maximum(square - mean**2, 0.0)
 
 
-def row_affinities(D2, sigma):
+def row_affinities(D2: Any, sigma: Any) -> Any:
     """p_{j|i} for given bandwidths: rows of squared distances to rows that sum to one."""
     P = np.exp((D2.min(axis=1, keepdims=True) - D2) / (2.0 * np.square(sigma)[:, None]))
     return P / P.sum(axis=1, keepdims=True)
 
 
-def symmetrised(P):
+def symmetrised(P: Any) -> Any:
     """Joint affinities that sum to one, from those of the rows, all with all: p_ij = (p_{j|i} + p_{i|j}) / 2n."""
     return (P + P.T) / (2.0 * P.shape[0])
 
 
-def pair_affinities(D2, perplexity):
+def pair_affinities(D2: Any, perplexity: Any) -> Any:
     """Joint affinities of all pairs of rows from their squared distances, infinite on the diagonal."""
     return symmetrised(calibrate(D2, perplexity)[0])
 
 
-def joint_affinities(distances, indices, perplexity, share=1.0):
+def joint_affinities(distances: Any, indices: Any, perplexity: float, share: float = 1.0) -> sp.csr_matrix:
     """Symmetric affinities that sum to one, sparse: p_ij = (p_{j|i} + p_{i|j}) / 2n (Schulz 2017, 2.2.1).
 
     `distances` and `indices`, both (n, k), are the neighbours of each row, nearest first, as `kneighbors` returns them.
@@ -133,8 +132,8 @@ def joint_affinities(distances, indices, perplexity, share=1.0):
         P /= P.sum(axis=1, keepdims=True)
     kept = P > 0
     starts = np.concatenate([[0], np.cumsum(kept.sum(axis=1))])
-    P = sp.csr_matrix((P[kept], np.asarray(indices)[kept].astype(np.int32), starts), shape=(n_rows, n_rows))
-    return sp.csr_matrix(symmetrised(P))
+    sparse = sp.csr_matrix((P[kept], np.asarray(indices)[kept].astype(np.int32), starts), shape=(n_rows, n_rows))
+    return sp.csr_matrix(symmetrised(sparse))
 
 
 def lower_perplexity(perplexity: float, n_rows: int, *, what: str = "rows") -> float:

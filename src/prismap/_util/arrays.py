@@ -8,6 +8,8 @@ from numpy.typing import NDArray
 
 Numbers = NDArray[np.float64]
 Rows = NDArray[np.intp]
+#: The smallest number above 0, which keeps quotients and logarithms finite.
+TINY = np.finfo(np.float64).tiny
 #: Columns beyond which work on each column takes longer than the work on the values of sparse rows.
 WIDE = 10**7
 

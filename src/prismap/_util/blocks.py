@@ -15,6 +15,10 @@ from prismap.exceptions import FileFormatError, InputError
 
 #: Bytes that one stage may use for temporary arrays.
 WORKING_BYTES = 256 * 2**20
+#: Bytes of a temporary array that stays in a processor's cache beside a few others; half of it beside more of them.
+CACHED_BYTES = 2**21
+#: Pairs that are measured again, by their coordinates, at a time.
+PAIRS = 65536
 #: Names and values that set when glibc gives memory back (malloc.h), and the largest value that it accepts.
 _TRIM_THRESHOLD, _MMAP_THRESHOLD, _LARGEST_KEPT = -1, -3, 2**25
 

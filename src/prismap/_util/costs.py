@@ -13,12 +13,10 @@ import numpy as np
 from scipy.spatial.distance import cdist
 
 from prismap._util.affinities import calibrate, row_affinities
-from prismap._util.blocks import row_blocks
+from prismap._util.blocks import CACHED_BYTES, row_blocks
 
 Array: TypeAlias = Any
 
-#: Bytes of one temporary array; a few of them fit in a cache.
-_BLOCK_BYTES = 2**20
 
 #: Pairs nearer than this share of the mean dissimilarity are weighted as if they were that far apart.
 FLOOR = 1e-3
@@ -55,7 +53,7 @@ def tsne_cost(
     """
     attract, repel, precise = (np.zeros_like(Y) for _ in range(3))
     Z, recall, precision, mass = 0.0, 0.0, 0.0, float(P.sum())
-    for rows in row_blocks(len(Y), 8.0 * len(Y), _BLOCK_BYTES):
+    for rows in row_blocks(len(Y), 8.0 * len(Y), CACHED_BYTES // 2):
         W = 1.0 / (1.0 + cdist(Y[rows], Y, "sqeuclidean"))
         P_rows = P[rows]
         if want_cost:
@@ -88,7 +86,7 @@ def nerv_cost(
     f_ij = gamma (p_{j|i} - q_{j|i}) + (1 - gamma) q_{j|i} (KL(q_.|i || p_.|i) - log(q_{j|i} / p_{j|i})).
     """
     cost, gradient = 0.0, np.zeros_like(Y)
-    for rows in row_blocks(len(Y), 8.0 * len(Y), _BLOCK_BYTES):
+    for rows in row_blocks(len(Y), 8.0 * len(Y), CACHED_BYTES // 2):
         slope = 0.5 / np.square(sigma[rows])[:, None]
         log_q = cdist(Y[rows], Y, "sqeuclidean") * -slope
         _clear_diagonal(log_q, rows, -np.inf)
@@ -126,7 +124,7 @@ def stress_cost(Y: Array, D: Array, W: Array | None = None) -> tuple[float, Arra
     positions, where there is none, adds nothing.
     """
     cost, gradient = 0.0, np.empty_like(Y)
-    for rows in row_blocks(len(Y), 8.0 * len(Y), _BLOCK_BYTES):
+    for rows in row_blocks(len(Y), 8.0 * len(Y), CACHED_BYTES // 2):
         E = cdist(Y[rows], Y)
         gap = D[rows] - E
         F = gap if W is None else W[rows] * gap

@@ -20,6 +20,8 @@ from typing import Any, TypeAlias
 import numpy as np
 import scipy.sparse as sp
 
+from prismap._util.blocks import PAIRS
+
 Array: TypeAlias = Any
 
 #: The step at most, as a share of the typical distance between neighbours, and at least, as a share of that.
@@ -30,8 +32,6 @@ ROOM = 4.0
 MOST_DIGITS = 3
 #: With several digits, squared distances below this share of the norms have lost digits and are measured again.
 CANCELLED = 2.0**-26
-#: Pairs that are measured again at a time.
-PAIRS = 65536
 
 
 @dataclass(frozen=True)

@@ -28,10 +28,9 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from prismap._util.blocks import PAIRS
 from prismap.exceptions import InputError
 
-#: Pairs that are measured again at a time.
-PAIRS = 65536
 #: Fewer common columns than these, and than a quarter of all, say nothing about the others.
 FEW = 4
 #: Variances are rounded to so many binary digits of the largest: sums of them are then exact in any order.

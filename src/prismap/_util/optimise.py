@@ -5,30 +5,38 @@ Variables have any shape; a run ends with its value, its number of iterations an
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from scipy.optimize import minimize as scipy_minimize
 
+from prismap._util.arrays import Numbers
 from prismap._util.threads import on_one_thread
 
 #: The step, relative to the variables, over which a difference of gradients gives the curvature.
 CURVATURE_STEP = 1e-4
+
+#: Variables in, value and gradient out.
+Objective = Callable[[Numbers], tuple[Any, Numbers]]
 
 
 @dataclass(frozen=True)
 class Minimum:
     """Where a run ended, at which value, after how many iterations and why: "converged", "max_iter" or "callback"."""
 
-    x: np.ndarray
+    x: Numbers
     value: float
     n_iter: int
     stop_reason: str
 
 
 @on_one_thread
-def minimize(fun, x, *, max_iter=300, tol=1e-6, callback=None, done=0, solver="lbfgs", **options):
+def minimize(
+    fun: Objective, x: Any, *, max_iter: int = 300, tol: float = 1e-6, callback: Any = None, done: int = 0,
+    solver: str = "lbfgs", **options: Any,
+) -> Minimum:  # fmt: skip
     """Minimise ``fun(x) -> (value, gradient)`` from x, an array of any shape, which the gradient has too.
 
     The value never ends above that of the start. The run stops when an iteration lowers it by less than `tol` of it,
@@ -40,12 +48,12 @@ def minimize(fun, x, *, max_iter=300, tol=1e-6, callback=None, done=0, solver="l
     x = np.asarray(x, dtype=np.float64)
     shape = x.shape
 
-    def flat(x):
+    def flat(x: Numbers) -> tuple[Any, Numbers]:
         value, gradient = fun(x.reshape(shape))
         return value, gradient.ravel()
 
-    def watch(iteration, value, x):
-        return callback is not None and callback(done + iteration, value, x.reshape(shape).copy())
+    def watch(iteration: int, value: float, x: Numbers) -> bool:
+        return callback is not None and bool(callback(done + iteration, value, x.reshape(shape).copy()))
 
     if solver == "scg":
         minimum = scaled_conjugate_gradients(flat, x.ravel(), max_iter=max_iter, tol=tol, callback=watch)
@@ -55,8 +63,10 @@ def minimize(fun, x, *, max_iter=300, tol=1e-6, callback=None, done=0, solver="l
 
 
 def lbfgs(
-    fun, x, *, max_iter, tol, callback, gradient_tol=1e-12, relative=False, memory=10, n_evaluations=None, bounds=None
-):
+    fun: Objective, x: Numbers, *, max_iter: int, tol: float, callback: Callable[..., bool],
+    gradient_tol: float = 1e-12, relative: bool = False, memory: int = 10, n_evaluations: int | None = None,
+    bounds: Any = None,
+) -> Minimum:  # fmt: skip
     """scipy's L-BFGS-B.
 
     In its `tol` a value below 1 counts as 1, but not with `relative`, where the gradient must vanish too. `memory` is
@@ -64,7 +74,7 @@ def lbfgs(
     """
     done, last, reason = 0, np.inf, ""
 
-    def watch(intermediate_result):
+    def watch(intermediate_result: Any) -> None:
         nonlocal done, last, reason
         value, done = float(intermediate_result.fun), done + 1
         gain, last = last - value, value
@@ -84,14 +94,17 @@ def lbfgs(
     return Minimum(result.x, float(result.fun), done, reason or ("max_iter" if result.status == 1 else "converged"))
 
 
-def scaled_conjugate_gradients(fun, x, *, max_iter, tol, callback):
+def scaled_conjugate_gradients(
+    fun: Objective, x: Numbers, *, max_iter: int, tol: float, callback: Callable[..., bool]
+) -> Minimum:
     """Moller's method: a conjugate direction, a step length from the curvature along it, no line search.
 
     step = -d.g / (d.H d + lambda |d|^2), with H d from a difference of gradients. A step that would raise the value is
     tried again, shorter, so that every iteration counted here lowers it; one costs two evaluations of `fun` or more.
     """
     value, gradient = fun(x)
-    direction, damping, reason, done = -gradient, None, "max_iter", 0
+    direction, reason, done = -gradient, "max_iter", 0
+    damping: float | None = None
     while done < max_iter:
         slope = float(direction @ gradient)
         if slope >= 0:  # no descent: start again along the gradient
@@ -124,7 +137,9 @@ def scaled_conjugate_gradients(fun, x, *, max_iter, tol, callback):
     return Minimum(x, float(value), done, reason)
 
 
-def improving_step(fun, x, value, direction, slope, curvature, damping):
+def improving_step(
+    fun: Objective, x: Numbers, value: float, direction: Numbers, slope: float, curvature: float, damping: float
+) -> tuple[float, float, Any, float]:
     """The first step along `direction` that lowers the value, its value and gradient, and the next damping lambda.
 
     `slope` is d.g and `curvature` d.H d / |d|^2. The comparison ratio of the fall to the fall that the quadratic model

@@ -51,7 +51,12 @@ def safe_cell(value: Any) -> Any:
     """
     if not isinstance(value, str):
         return None if value != value else value
-    return f"'{value}" if _RISKY.match(value) and not _NUMBER.fullmatch(value) else value
+    return safe_text(value)
+
+
+def safe_text(text: str) -> str:
+    """Text with a leading apostrophe if a spreadsheet would run it as a formula; plain numbers stay as they are."""
+    return f"'{text}" if _RISKY.match(text) and not _NUMBER.fullmatch(text) else text
 
 
 @contextmanager

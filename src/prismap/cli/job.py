@@ -266,7 +266,7 @@ def draw(job: Job, model: Any, Y: NDArray[Any], folder: Path, console: Console) 
     from prismap.inspection._map import MOST_ENTRIES
 
     target = model.map_.given.target.shown
-    many = target.classes is not None and len(target.classes) > MOST_ENTRIES  # a long legend beside names on the map
+    many = target.n_classes > MOST_ENTRIES  # a long legend beside names on the map
     figure = Figure(figsize=(14, 9) if many else (8, 7), layout="constrained")  # without pyplot: no window
     FigureCanvasAgg(figure)
     axes = figure.add_subplot()

@@ -61,7 +61,7 @@ def run(args: argparse.Namespace, console: Console) -> None:
     if args.obsm:
         planes |= {key: plane(key, values, console) for key, values in read_obsm(args.data, args.obsm).items()}
     target = checked_target(table, X, args)
-    if args.clustered and target.classes is None:
+    if args.clustered and not target.n_classes:
         raise InputError("--clustered is for classes that a clustering made, and --target names none.")
     if args.given is not None and not target.exists:
         raise InputError(

@@ -25,7 +25,7 @@ PICKLES = (".joblib", ".pkl", ".pickle")
 TRUSTED = frozenset({
     "numpy.dtype",
     "prismap.learners._gmlvq.GMLVQ",
-    "prismap.learners._lgmlvq.LGMLVQ",
+    "prismap.learners._gmlvq.LGMLVQ",
     "prismap.learners._rslvq.RSLVQ",
     "sklearn.calibration._CalibratedClassifier",
     "sklearn.calibration._SigmoidCalibration",

@@ -263,7 +263,7 @@ def make_page(view: Any, X: Any, names: list[str], table: Table, args: argparse.
     from prismap.cli.job import judge_map
     from prismap.inspection._view_data import plane_of
     from prismap.page import page_of
-    from prismap.page._of_model import with_view
+    from prismap.page._of_map import with_view
 
     plane = plane_of(view.map)
     fitted = plane.map_

@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 
 from prismap.comparisons import _alignment as alignment
-from prismap.comparisons import _compression as compression
 from prismap.comparisons import _counts as counts
 from prismap.comparisons import _edit as edit
 from prismap.comparisons import _transport as transport
@@ -111,7 +110,7 @@ _ENTRIES = (
         block=edit.edit_block if edit.has_rapidfuzz() else None, remembered=not edit.has_rapidfuzz(), metric=True,
     ),
     Comparison(
-        "compression", compression.compression_distance, "dissimilarity", "strings or bytes", compression.prepare,
+        "compression", edit.compression_distance, "dissimilarity", "strings or bytes", edit.prepare_text,
     ),
     Comparison(
         "alignment", alignment.alignment_score, "similarity", "sequences of letters", alignment.prepare,

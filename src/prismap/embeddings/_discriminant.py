@@ -18,7 +18,7 @@ from prismap._util.random import as_generator
 from prismap._util.spectra import check_n_components
 from prismap._util.threads import on_one_thread
 from prismap._util.validation import check_rows
-from prismap.embeddings._gram import KERNEL_CONSTRAINTS, KernelEmbedding, spectrum_of
+from prismap.embeddings._kernel_pca import KERNEL_CONSTRAINTS, KernelEmbedding, spectrum_of
 from prismap.exceptions import InputError
 from prismap.metrics._baseline import JUDGED_ROWS, N_PERMUTATIONS, as_expected, chance_error, neighbor_error
 from prismap.target import deal_folds, shuffle_entries

@@ -10,7 +10,7 @@ import numpy as np
 from prismap._util.optional import import_extra
 from prismap._util.repr import Brief
 from prismap.exceptions import InputError
-from prismap.inspection._names import MANY, Cover, densest_places, place_names
+from prismap.inspection._names import ROOM, Cover, densest_places, place_names
 from prismap.inspection._paint import class_palette
 from prismap.target._labels import check_target_length
 
@@ -199,7 +199,7 @@ def name_classes(ax: Any, positions: Any, codes: Any, names: Any, size: float) -
     pixels = ax.transData.transform(np.asarray(positions, dtype=np.float64)) - corner
     sizes = np.bincount(codes[codes >= 0], minlength=len(names))
     style: dict[str, Any] = {
-        "ha": "center", "va": "center", "fontsize": 9 if len(names) <= MANY else 7, "fontweight": "bold",
+        "ha": "center", "va": "center", "fontsize": 9 if len(names) <= ROOM.many else 7, "fontweight": "bold",
         "transform": None, "path_effects": [halo.withStroke(linewidth=2.5, foreground="white")],
     }  # fmt: skip
     texts = [ax.text(0, 0, drawable(name), **style) for name in names]

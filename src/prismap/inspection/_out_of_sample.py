@@ -1,4 +1,8 @@
-"""Does a map treat new rows as it treats the fitted ones? Three pictures (Gisbrecht et al. 2015, Fig. 1 to 3)."""
+"""How good maps are, as pictures: neighbourhoods of all sizes, and new rows beside the fitted ones.
+
+Whether a map treats new rows as it treats the fitted ones is seen in the three pictures of Gisbrecht et al. (2015, Fig.
+1 to 3).
+"""
 
 from __future__ import annotations
 
@@ -15,7 +19,8 @@ from prismap._util.arrays import Numbers
 from prismap._util.optional import import_extra
 from prismap._util.random import as_generator
 from prismap.exceptions import InputError
-from prismap.quality import q_local, q_nx
+from prismap.quality import q_local, q_nx, r_nx
+from prismap.quality._estimates import RankCurve
 
 #: Rows that are looked at where all pairs count, for Q_local and for the distribution of q_ij.
 MOST_ROWS = 2000
@@ -183,3 +188,62 @@ class OutOfSampleDisplay:
 
 def _pyplot() -> Any:
     return import_extra("matplotlib.pyplot", extra="plot", feature="OutOfSampleDisplay")
+
+
+# --- neighbourhoods of all sizes --------------------------------------------------------------------------------------
+
+
+LABELS = {"q_nx": "$Q_{NX}(k)$", "r_nx": "$R_{NX}(k)$"}
+
+
+class QualityDisplay:
+    """Rank curves of one or more maps, drawn over k on a logarithmic scale.
+
+    Parameters
+    ----------
+    curves : name -> `prismap.quality.RankCurve`; all of one kind
+
+    Attributes
+    ----------
+    ax_, figure_ : where the last `plot` drew
+    lines_ : its lines, one per curve
+
+    See Also
+    --------
+    from_maps : computes the curves first.
+    """
+
+    def __init__(self, curves: Mapping[str, RankCurve]) -> None:
+        self.curves = dict(curves)
+        kinds = {curve.kind for curve in self.curves.values()}
+        if len(kinds) != 1:
+            names = ", ".join(sorted(kinds)) or "none"
+            raise InputError(f"curves must be of one kind (all from r_nx, or all from q_nx); got {names}.")
+        self.kind = kinds.pop()
+
+    @classmethod
+    def from_maps(
+        cls, X: Any, maps: Mapping[str, Any], *, metric: Any = "euclidean", n_samples: int | None = None,
+        random_state: Any = None,
+    ) -> QualityDisplay:  # fmt: skip
+        """Judge maps (name -> positions) of the rows X; parameters as `prismap.quality.r_nx`."""
+        how = {"metric": metric, "n_samples": n_samples, "random_state": random_state}
+        return cls({name: r_nx(X, Y, **how) for name, Y in maps.items()})
+
+    def plot(self, ax: Any = None, *, n_points: int = 400) -> QualityDisplay:
+        """Draw the curves with a band of one standard error; the area stands in the legend."""
+        pyplot = import_extra("matplotlib.pyplot", extra="plot", feature="QualityDisplay.plot")
+        if ax is None:
+            _, ax = pyplot.subplots()
+        self.lines_ = []
+        for name, curve in self.curves.items():
+            thin = curve.thin(n_points)
+            (line,) = ax.plot(thin.k, thin.value, label=f"{name} (area {curve.auc_log_k:.3f})")
+            band = (thin.value - thin.spread, thin.value + thin.spread)
+            ax.fill_between(thin.k, *band, color=line.get_color(), alpha=0.2, linewidth=0)
+            self.lines_.append(line)
+        ax.set(xscale="log", xlabel="neighbourhood size k", ylabel=LABELS[self.kind])
+        ax.set_ylim(bottom=min(0.0, ax.get_ylim()[0]), top=1.0)
+        ax.legend()
+        self.ax_, self.figure_ = ax, ax.figure
+        return self

@@ -53,6 +53,8 @@ FEW_KEPT = 500
 #: A map that is made again without the judged rows has so many rows at most, as a map has by default. (All pairs of
 #: 10,000 rows took 4 GB under the metric along segments, and two such maps are made at once.)
 MOST_KEPT = 5000
+#: Rows up to which figures are computed that take all distances between them.
+MOST_COMPARED = 10_000
 #: A full verdict takes about so many times as long as the fit at most.
 FULL_SHARE = 2.5
 

@@ -10,6 +10,7 @@ that goes with it.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -25,12 +26,26 @@ from prismap.target import Target, exchange_units, shuffle_inside
 
 Generator = np.random.Generator
 
-#: Permutations of figures that cost little, and of votes on the level.
-MANY, SOME = 100, 20
-#: Folds in which levels predict the target.
-FOLDS = 10
-#: Rows at most whose levels are voted on: a share of so many is precise enough.
-MOST_ROWS = 2000
+
+@dataclass(frozen=True)
+class LevelRules:
+    """How much is spent on the figures of levels.
+
+    Attributes
+    ----------
+    permutations : permutations of figures that cost little.
+    vote_permutations : permutations of votes on the level.
+    folds : folds in which levels predict the target.
+    most_rows : rows at most whose levels are voted on: a share of so many is precise enough.
+    """
+
+    permutations: int = 100
+    vote_permutations: int = 20
+    folds: int = 10
+    most_rows: int = 2000
+
+
+RULES = LevelRules()
 
 
 def confounding_of(
@@ -48,7 +63,7 @@ def confounding_of(
     """
     rng, shown = as_generator(seed + 5), target.shown
     inside, inside_permuted = inside_levels(cases, rng)
-    some = np.sort(rng.permutation(len(positions))[:MOST_ROWS])
+    some = np.sort(rng.permutation(len(positions))[: RULES.most_rows])
     part = shown.take(some)
     level, level_permuted = levels_shown(positions[some], part, rng)
     in_data = None if raw is None else error_of_codes(raw[some], part.levels, **voters_of(part))
@@ -64,20 +79,12 @@ def confounding_of(
 def alone(target: Target, rng: Generator) -> tuple[Estimate, NullResult]:
     """Error of predicting the target by the level, out of fold, and the same for targets permuted over all rows."""
     known = target.take(target.labelled_rows)
-    values, levels = numeric(known), known.levels
-    folds = known.folds(np.arange(len(known)), FOLDS, rng)
+    values, levels = known.numeric, known.levels
+    folds = known.folds(np.arange(len(known)), RULES.folds, rng)
     free = known.inside(levels, 0)  # which is permuted over all levels
-    null = [float(level_error(numeric(free.permuted(rng)), levels, folds)) for _ in range(MANY)]
+    null = [float(level_error(free.permuted(rng).numeric, levels, folds)) for _ in range(RULES.permutations)]
     without = float(level_error(values, np.zeros_like(levels), folds))
     return level_error(values, levels, folds, known.units), NullResult(tuple(null), without, len(known))
-
-
-def numeric(target: Target) -> Numbers:
-    """What is predicted: an indicator of each class, or a number in its standard deviations, (n, columns)."""
-    if target.codes is not None:
-        return np.eye(len(target.classes))[target.codes]
-    values = target.values[:, None].astype(np.float64)
-    return np.asarray((values - values.mean()) / (values.std() or 1.0))
 
 
 def level_error(values: Numbers, levels: Rows, folds: Rows, units: Rows | None = None) -> Estimate:
@@ -124,7 +131,7 @@ def inside_levels(cases: Sequence[Judged], rng: Generator) -> tuple[Estimate, Nu
         return Estimate.over_rows(np.concatenate(shares), units)
 
     truths = [truth for _, truth in judged]
-    null = tuple(float(disagreement([truth.permuted(rng) for truth in truths])) for _ in range(MANY))
+    null = tuple(float(disagreement([truth.permuted(rng) for truth in truths])) for _ in range(RULES.permutations))
     return disagreement(truths), NullResult(null, float(np.mean(null)), sum(len(truth) for truth in truths))
 
 
@@ -152,7 +159,7 @@ def votes_inside(case: Judged) -> list[tuple[Any, Target]]:
 def levels_shown(positions: Numbers, target: Target, rng: Generator) -> tuple[Estimate, NullResult]:
     """Error of neighbours in naming the level, and the same for levels permuted among rows of the same target."""
     who, levels, null = voters_of(target), target.levels, []
-    for _ in range(SOME):
+    for _ in range(RULES.vote_permutations):
         null.append(float(error_of_codes(positions, permuted_levels(target, rng), **who)))
     chance = chance_of_codes(levels, who["n_neighbors"])
     return error_of_codes(positions, levels, **who), NullResult(tuple(null), chance, len(target))

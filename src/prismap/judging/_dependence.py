@@ -11,14 +11,13 @@ from typing import Any
 
 import numpy as np
 
+from prismap.judging._budget import MOST_COMPARED
 from prismap.judging._makers import Made
 from prismap.quality._estimates import Estimate
 from prismap.quality._statements import Statement
 from prismap.quality._votes import poll
 from prismap.target import Dependence, Target, Units, plural
 
-#: Rows up to which the two figures are computed.
-MOST_ROWS = 10_000
 #: The two differ if it is by more than this share, or so many standard deviations of a number.
 VISIBLE = 0.03
 
@@ -53,7 +52,7 @@ def statement_of(made: Made, target: Target, units: Units, *, acted: bool) -> St
 def both_figures(made: Made, target: Target, units: Units) -> dict[str, Estimate]:
     """The error of ten neighbours in the data by rows and by units; nothing without a target or for many rows."""
     target = target.shown
-    if not target.exists or len(target) > MOST_ROWS or target.n_units < 2:
+    if not target.exists or len(target) > MOST_COMPARED or target.n_units < 2:
         return {}
     by_rows = target.with_units(Units(np.arange(len(target))))
     by_units = target.with_units(units)
@@ -69,11 +68,7 @@ def error_in_data(made: Made, target: Target) -> Estimate:
     """
     votes: Any = poll(target=target, same=True, **made.in_own_data())
     known = target.labelled_rows
-    if target.codes is not None:
-        misses = 1.0 - votes.right(target.codes)[known]
-    else:
-        spread = float(target.values[known].std()) or 1.0
-        misses = np.abs(votes.mean - target.values)[known] / spread
+    misses = votes.misses(target)[known]
     heard = np.isfinite(misses)
     return Estimate.over_rows(misses[heard], target.units[known][heard])
 

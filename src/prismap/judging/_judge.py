@@ -13,8 +13,8 @@ import numpy as np
 
 from prismap._util.random import as_generator
 from prismap.exceptions import InputError, PrismapWarning
-from prismap.judging._budget import QUICK, Effort, effort_of
-from prismap.judging._confounding import confounding_of, numeric
+from prismap.judging._budget import MOST_COMPARED, QUICK, Effort, effort_of
+from prismap.judging._confounding import confounding_of
 from prismap.judging._makers import Made, Maker
 from prismap.judging._refits import Comparison, Judged, Outside, compare, compare_plain, compare_without_target
 from prismap.judging._scores import class_findings, judged_scores, judged_units, levels_of
@@ -44,8 +44,6 @@ FEWEST_LABELLED = 15
 FEWEST_UNITS = 5
 #: Permutations of labels on a map that is not made again: they cost next to nothing.
 N_PERMUTED = 20
-#: Rows up to which it is measured how many neighbours stay in another run: that takes all distances.
-MOST_STEADY_ROWS = 10_000
 
 
 @dataclass(frozen=True)
@@ -136,7 +134,7 @@ def too_few_labels(target: Target) -> str | None:
     n_known = int(target.labelled.sum())
     if n_known < FEWEST_LABELLED:
         return f"{n_known} rows have a target, and at least {FEWEST_LABELLED} are needed."
-    if target.codes is not None and (np.bincount(target.codes[target.labelled]) > 1).sum() < 2:
+    if not target.can_be_parted:
         return "fewer than two classes have more than one row, so a map without some rows has nothing to tell apart."
     return None
 
@@ -200,7 +198,7 @@ def relations_of(subject: Subject, report: MapReport) -> dict[str, Estimate]:
         asked = report.depth == "coordinates" or answer_on_map(report, score) in ("no", "cannot tell")
         rows = target.labelled_rows
         known = target.take(rows)
-        chance = chance_of_columns(columns[rows], numeric(known), known, rng) if asked else None
+        chance = chance_of_columns(columns[rows], known.numeric, known, rng) if asked else None
         if chance is not None:
             chances[RELATION if name is None else f"{RELATION} ({name})"] = Estimate(chance)
     return chances
@@ -299,7 +297,7 @@ def steadiness(made: Made, comparison: Comparison) -> dict[str, Estimate]:
     """The share of a row's ten neighbours that it keeps with another seed."""
     Y, again = made.positions, comparison.again
     k = min(VOTERS, len(Y) - 2)
-    if again is None or k < 1 or len(Y) > MOST_STEADY_ROWS:
+    if again is None or k < 1 or len(Y) > MOST_COMPARED:
         return {}
     kept = local_quality(Y, again.positions, n_neighbors=k)
     return {"neighbours kept in another run": Estimate.over_rows(kept)}

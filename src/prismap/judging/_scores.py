@@ -18,10 +18,9 @@ from prismap._util.random import as_generator
 from prismap.judging._refits import PARTS as PARTS_JUDGED
 from prismap.judging._refits import Comparison, Judged
 from prismap.quality import Estimate, NullResult, Overlap, TargetScore, overlapping_pairs, rare_classes
-from prismap.quality._agreement import Agreement, agreement
+from prismap.quality._agreement import Agreement, Levels, agreement, levels
 from prismap.quality._errors import VOTE, ErrorKind, errors_of, neighbor_means, vote_on_codes, with_ranks
 from prismap.quality._knn import overlap_of_codes
-from prismap.quality._levels import Levels, levels
 from prismap.quality._scores import PARTS, Recall
 from prismap.target import ClassTarget, SeveralTarget, Target
 

@@ -15,14 +15,13 @@ from numpy.typing import NDArray
 from scipy.linalg import orthogonal_procrustes
 
 from prismap._util.arrays import Numbers, Rows
+from prismap.judging._budget import MOST_COMPARED
 from prismap.judging._makers import Made
 from prismap.quality import Trust, local_quality
 from prismap.quality._trust import LOW, TrustRule, learn_trust, null_trust
 from prismap.quality._votes import VOTERS, poll
 from prismap.target import Target
 
-#: Rows up to which it is found out how many neighbours are kept and stay: that takes all distances.
-MOST_ROWS = 10_000
 #: Fewer rows of known truth than this make no rule.
 FEWEST_JUDGED = 30
 
@@ -139,7 +138,7 @@ def row_parts(
 ) -> dict[str, Numbers]:
     """Shares of each row's neighbours that the map keeps, that are there without the target, and that stay in runs."""
     Y, k = made.positions, n_kept(made.positions)
-    if k < 1 or len(Y) > MOST_ROWS:
+    if k < 1 or len(Y) > MOST_COMPARED:
         return {}
     X, metric = made.space
     parts = {"kept": local_quality(X, Y, n_neighbors=k, metric=metric)} if kept else {}

@@ -18,7 +18,7 @@ from prismap._util.validation import check_rows
 from prismap.exceptions import InputError
 
 #: How `prismap._util.optimise.minimize` goes about the costs of prototypes and matrices.
-LEARNING = {"gradient_tol": 1e-8, "memory": 20}
+LEARNING: dict[str, Any] = {"gradient_tol": 1e-8, "memory": 20}
 
 
 def check_labelled_rows(estimator: Any, X: Any, y: Any) -> tuple[Numbers, NDArray[Any], Rows]:

@@ -9,6 +9,7 @@ cells of its nearest landmarks.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -20,16 +21,32 @@ from prismap._util.blocks import row_blocks
 from prismap._util.scales import position_spacing
 from prismap._util.search import concatenated
 
-#: Fitted rows that a search gives, to be measured.
-N_CANDIDATES = 48
-#: Cells that a row looks into at most, how many rows in them are enough, and cells that it looks into in any case.
-N_PROBED, ENOUGH_ROWS, FEWEST_PROBED = 24, 500, 8
-#: Fitted rows that decide where it goes.
-N_DECIDING = 5
-#: Rows beside each other on the map: within the typical distance to so many neighbours.
-BESIDE_NEIGHBORS = 10
-#: Rows of the map that tell the typical distance.
-SPACING_ROWS = 1000
+
+@dataclass(frozen=True)
+class CellRules:
+    """How many rows decide where a new one goes on a large map.
+
+    Attributes
+    ----------
+    candidates : fitted rows that a search gives, to be measured.
+    most_probed : cells that a row looks into at most.
+    enough_rows : how many rows in them are enough.
+    fewest_probed : cells that it looks into in any case.
+    deciding : fitted rows that decide where it goes.
+    beside : rows are beside each other on the map within the typical distance to so many neighbours.
+    spacing_rows : rows of the map that tell the typical distance.
+    """
+
+    candidates: int = 48
+    most_probed: int = 24
+    enough_rows: int = 500
+    fewest_probed: int = 8
+    deciding: int = 5
+    beside: int = 10
+    spacing_rows: int = 1000
+
+
+CELLS = CellRules()
 
 
 class Cells:
@@ -67,7 +84,7 @@ class Cells:
         if coordinates is None:
             candidates, real = self._in_cells(seen.distances)
         else:
-            candidates = self.search.find(coordinates, N_CANDIDATES)
+            candidates = self.search.find(coordinates, CELLS.candidates)
             real = np.True_
         D2 = np.where(real, seen.among(candidates) ** 2, np.inf)
         squared, near = nearest_of(D2, candidates)
@@ -80,12 +97,12 @@ class Cells:
 
     def _in_cells(self, D: Numbers) -> tuple[Rows, NDArray[np.bool_]]:
         """Fitted rows in the nearest cells (n, most), and which entries are real: rows look at unequal numbers."""
-        probed = np.argpartition(D, min(N_PROBED, D.shape[1]) - 1, axis=1)[:, :N_PROBED]
+        probed = np.argpartition(D, min(CELLS.most_probed, D.shape[1]) - 1, axis=1)[:, : CELLS.most_probed]
         probed = np.take_along_axis(probed, np.argsort(np.take_along_axis(D, probed, axis=1), axis=1), axis=1)
         members, edges = self.members
         sizes = edges[probed + 1] - edges[probed]
         before = sizes.cumsum(axis=1) - sizes
-        sizes[:, FEWEST_PROBED:][before[:, FEWEST_PROBED:] >= ENOUGH_ROWS] = 0
+        sizes[:, CELLS.fewest_probed :][before[:, CELLS.fewest_probed :] >= CELLS.enough_rows] = 0
         totals = sizes.sum(axis=1)
         real = np.arange(totals.max()) < totals[:, None]
         places = np.zeros(real.shape, dtype=np.intp)
@@ -95,7 +112,7 @@ class Cells:
 
 def nearest_of(D2: Numbers, candidates: Rows) -> tuple[Numbers, Rows]:
     """The deciding rows, nearest first and ties by index: squared distances and rows."""
-    order = np.argpartition(D2, min(N_DECIDING, D2.shape[1]) - 1, axis=1)[:, :N_DECIDING]
+    order = np.argpartition(D2, min(CELLS.deciding, D2.shape[1]) - 1, axis=1)[:, : CELLS.deciding]
     squared, near = np.take_along_axis(D2, order, axis=1), np.take_along_axis(candidates, order, axis=1)
     order = np.lexsort((near, squared), axis=1)
     return np.take_along_axis(squared, order, axis=1), np.take_along_axis(near, order, axis=1)
@@ -103,5 +120,5 @@ def nearest_of(D2: Numbers, candidates: Rows) -> tuple[Numbers, Rows]:
 
 def spacing(positions: Numbers, seed: int) -> float:
     """The typical distance of a row to its tenth neighbour on the map."""
-    sample = np.random.default_rng(seed).choice(len(positions), min(SPACING_ROWS, len(positions)), replace=False)
-    return float(np.median(position_spacing(positions, BESIDE_NEIGHBORS, rows=sample)))
+    sample = np.random.default_rng(seed).choice(len(positions), min(CELLS.spacing_rows, len(positions)), replace=False)
+    return float(np.median(position_spacing(positions, CELLS.beside, rows=sample)))

@@ -6,6 +6,7 @@ And about a target that names the rows rather than their classes.
 from __future__ import annotations
 
 import warnings
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,8 @@ from numpy.typing import NDArray
 from prismap._util.blocks import row_blocks
 from prismap._util.missing import mean_filled, present_in
 from prismap.exceptions import PrismapWarning
-from prismap.map._fitted import FittedMap, Given
+from prismap.map._fitted import FittedMap
+from prismap.map._recipe import Given
 from prismap.quality import find_clusters
 from prismap.quality._statements import Statement
 from prismap.relevance._columns import ExplainedCluster, explained_clusters
@@ -28,19 +30,51 @@ from prismap.relevance._target_columns import (
     telling_columns,
     telling_gaps,
 )
-from prismap.target import ClassTarget, Target
+from prismap.target import Target
 
-#: Spreads that differ by more than this factor decide what a map shows.
-UNEQUAL_SPREADS = 10.0
-#: Up to so many columns, the widest is compared with the narrowest; of more, with the median: of many pixels, words or
-#: wavelengths some hardly vary, though all have one unit.
-FEW_COLUMNS = 10
-#: Bytes that the spreads of columns may take meanwhile.
-SPREAD_BYTES = 32 * 2**20
+
+@dataclass(frozen=True)
+class SpreadRules:
+    """When the spreads of columns are unequal.
+
+    Attributes
+    ----------
+    unequal : spreads that differ by more than this factor decide what a map shows.
+    few_columns : up to so many columns, the widest is compared with the narrowest; of more, with the median: of
+        many pixels, words or wavelengths some hardly vary, though all have one unit.
+    most_bytes : bytes that the spreads may take meanwhile.
+    """
+
+    unequal: float = 10.0
+    few_columns: int = 10
+    most_bytes: int = 32 * 2**20
+
+
+SPREADS = SpreadRules()
+
 #: Labelled rows from which on a class for every second of them is doubtful.
 FEWEST_LABELLED = 20
-#: Columns that are looked at closely, and how many findings are reported.
-MOST_COLUMNS, MOST_LEAKS, MOST_CLUSTERS, MOST_NAMED = 200, 3, 8, 3
+
+
+@dataclass(frozen=True)
+class CloseLook:
+    """How many columns are looked at closely, and how many findings are reported.
+
+    Attributes
+    ----------
+    columns : columns that are looked at.
+    leaks : leaks that are reported.
+    clusters : clusters that columns explain.
+    named : columns that are named of each.
+    """
+
+    columns: int = 200
+    leaks: int = 3
+    clusters: int = 8
+    named: int = 3
+
+
+CLOSE = CloseLook()
 
 
 def uneven_spreads(rows: Any, names: Any = None) -> str | None:
@@ -52,9 +86,9 @@ def uneven_spreads(rows: Any, names: Any = None) -> str | None:
     if len(measured) < 2:
         return None
     order = measured[np.argsort(spread[measured], kind="stable")]
-    widest, other = order[-1], order[0 if len(order) <= FEW_COLUMNS else (len(order) - 1) // 2]
+    widest, other = order[-1], order[0 if len(order) <= SPREADS.few_columns else (len(order) - 1) // 2]
     factor = spread[widest] / spread[other]
-    if factor <= UNEQUAL_SPREADS:
+    if factor <= SPREADS.unequal:
         return None
 
     def label(j: int) -> str:
@@ -71,7 +105,7 @@ def column_spreads(rows: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
     """Standard deviations of the columns, and which of them have two values at most; a block of rows at a time."""
     mean, low, high = rows.mean(axis=0, dtype=np.float64), rows.min(axis=0), rows.max(axis=0)
     squares, two_valued = np.zeros(len(mean)), np.ones(len(mean), dtype=bool)
-    for block in row_blocks(len(rows), 24.0 * len(mean), budget=SPREAD_BYTES):
+    for block in row_blocks(len(rows), 24.0 * len(mean), budget=SPREADS.most_bytes):
         part = rows[block]
         squares += np.square(part - mean).sum(axis=0)
         two_valued &= ((part == low) | (part == high)).all(axis=0)
@@ -90,14 +124,14 @@ def leaks_of(fitted: FittedMap) -> list[Leak]:
     single = target.representatives()
     target, gaps = target.take(single), {name: gap[single] for name, gap in gaps_of(fitted).items()}
     columns = named_columns(fitted.given, mean_filled(rows)[single])
-    among = screened_columns(columns, target_groups(target), MOST_COLUMNS)
+    among = screened_columns(columns, target_groups(target), CLOSE.columns)
     by_gaps = telling_gaps({name: gap for name, gap in gaps.items() if gap.any()}, target, n_columns=len(columns))
     gappy = {leak.names for leak in by_gaps}
     alone = leaking_columns(among, target, seed=seed, n_columns=len(columns))
     alone = [leak for leak in alone if leak.names not in gappy]  # what is filled in where it is missing is a copy, too
     known = {name for leak in (*by_gaps, *alone) for name in leak.names}
     pairs = leaking_pairs({name: values for name, values in among.items() if name not in known}, target, seed=seed)
-    return [leak for kind in (alone, pairs, by_gaps) for leak in kind[:MOST_LEAKS]]
+    return [leak for kind in (alone, pairs, by_gaps) for leak in kind[: CLOSE.leaks]]
 
 
 def gaps_of(fitted: FittedMap) -> dict[str, NDArray[np.bool_]]:
@@ -119,11 +153,11 @@ def column_notes(fitted: FittedMap) -> list[str]:
         return []
     columns = named_columns(fitted.given, mean_filled(rows))
     labels = find_clusters(fitted.positions, random_state=seed)
-    by_cluster = screened_columns(columns, labels, MOST_COLUMNS)
-    clusters = explained_clusters(labels, by_cluster, seed=seed)[:MOST_CLUSTERS]
+    by_cluster = screened_columns(columns, labels, CLOSE.columns)
+    clusters = explained_clusters(labels, by_cluster, seed=seed)[: CLOSE.clusters]
     telling = None
     if target.exists and target.values.ndim == 1:
-        names = {name for cluster in clusters for name in list(cluster.columns)[:MOST_NAMED]}
+        names = {name for cluster in clusters for name in list(cluster.columns)[: CLOSE.named]}
         single = target.representatives()
         named = {name: values[single] for name, values in by_cluster.items() if name in names}
         telling = telling_columns(named, target.take(single), seed=seed, n_columns=len(columns))
@@ -155,7 +189,7 @@ def cluster_notes(
     same: dict[str, list[str]] = {}
     for cluster in clusters:
         if cluster.columns:
-            members = usual_class(target.take(cluster.rows)) if isinstance(target, ClassTarget) else ""
+            members = usual_class(target.take(cluster.rows))
             missing = {name for name, gap in gaps.items() if 2 * gap[cluster.rows].mean() > 1}
             same.setdefault(follows(cluster, telling, missing), []).append(f"{percent(cluster.share)}{members}")
     return [
@@ -181,13 +215,9 @@ def named_columns(given: Given, rows: NDArray[Any]) -> dict[str, NDArray[Any]]:
     return columns
 
 
-def usual_class(target: ClassTarget) -> str:
+def usual_class(target: Target) -> str:
     """The class of most rows of a cluster, in words; none if there is no such class."""
-    known = target.values[target.labelled]
-    counts = np.bincount(known, minlength=len(target.classes))
-    if 2 * counts.max() <= len(known):
-        return ""
-    return f" ({percent(counts.max() / len(known))} {target.classes[counts.argmax()]})"
+    return "" if target.majority is None else f" ({percent(target.majority[1])} {target.majority[0]})"
 
 
 def follows(cluster: Any, telling: dict[str, bool | None] | None, missing: set[str]) -> str:
@@ -195,7 +225,7 @@ def follows(cluster: Any, telling: dict[str, bool | None] | None, missing: set[s
 
     missing : the columns that most of its rows lack: what these have in common is a gap, and no value.
     """
-    names = list(cluster.columns)[:MOST_NAMED]
+    names = list(cluster.columns)[: CLOSE.named]
     words = f"follows {', '.join(f'the gaps of {name!r}' if name in missing else repr(name) for name in names)}"
     if telling is None:
         return f"{words}."
@@ -226,7 +256,7 @@ def warn_of_columns(rows: Any, names: Any) -> tuple[str, ...]:
             f"{1 - present.mean():.1%} of the values are missing, in {int((~present.all(axis=0)).sum())} of "
             f"{rows.shape[1]} columns. They are left out: distances go over the columns that both rows have, scaled up."
         )
-        warnings.warn(notes[0], PrismapWarning, stacklevel=3)
+        warnings.warn(notes[0], PrismapWarning, stacklevel=4)
     constant = np.flatnonzero(np.ptp(mean_filled(rows), axis=0) == 0)
     if len(constant):
         labels = [str(names[j]) if names is not None else f"column {j}" for j in constant]
@@ -234,7 +264,7 @@ def warn_of_columns(rows: Any, names: Any) -> tuple[str, ...]:
         warnings.warn(
             f"{len(constant)} of {rows.shape[1]} columns are constant and carry no information (kept): {shown}.",
             PrismapWarning,
-            stacklevel=3,
+            stacklevel=4,
         )
     if (uneven := uneven_spreads(rows, names)) is not None:
         notes.append(uneven)
@@ -244,14 +274,12 @@ def warn_of_columns(rows: Any, names: Any) -> tuple[str, ...]:
 
 def warn_of_names(target: Target) -> tuple[str, ...]:
     """Say that a target names the rows rather than their classes; returned for the report."""
-    if not isinstance(target, ClassTarget):
-        return ()
-    n_rows, n_classes = int(target.labelled.sum()), len(target.classes)
-    if n_rows < FEWEST_LABELLED or 2 * n_classes <= n_rows:
+    n_rows = int(target.labelled.sum())
+    if n_rows < FEWEST_LABELLED or not target.names_rows:
         return ()
     note = (
-        f"The target has {n_classes} classes for {n_rows} rows, fewer than two rows for each, which cannot be "
+        f"The target has {target.n_classes} classes for {n_rows} rows, fewer than two rows for each, which cannot be "
         "judged. If it names the rows, leave it out. If it holds quantities or dates as text, give them as numbers."
     )
-    warnings.warn(note, PrismapWarning, stacklevel=3)
+    warnings.warn(note, PrismapWarning, stacklevel=4)
     return (note,)

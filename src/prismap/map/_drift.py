@@ -21,11 +21,28 @@ from prismap.map._fitted import FittedMap
 from prismap.metrics import FisherMetric
 from prismap.target import ClassTarget, RealTarget
 
-#: Far rows call for action from so many times the expected share on; the mean posterior from these moves on. Both only
-#: if chance does not explain them.
-FAR_FACTOR, CLASS_MOVE, REAL_MOVE = 3.0, 0.1, 0.5
-#: A median so many times as large or as small may be another unit, if it is one of so many values or more.
-OTHER_UNIT, FEWEST_VALUES = 2.0, 5
+
+@dataclass(frozen=True)
+class DriftRules:
+    """When new samples call for action.
+
+    Attributes
+    ----------
+    far_factor : far rows: from so many times the expected share on, if chance does not explain them.
+    class_move : the mean posterior of classes: from this move on, if chance does not explain it.
+    real_move : the same of numbers.
+    other_unit : a median so many times as large or as small may be another unit,
+    fewest_values : if it is one of so many values or more.
+    """
+
+    far_factor: float = 3.0
+    class_move: float = 0.1
+    real_move: float = 0.5
+    other_unit: float = 2.0
+    fewest_values: int = 5
+
+
+DRIFT = DriftRules()
 
 
 @dataclass(frozen=True)
@@ -85,7 +102,7 @@ def drift_of(fitted: FittedMap, batches: Iterable[Any]) -> Drift:
     far, expected = n_far / n_new, 1 - FAR_QUANTILE
     # The threshold is itself a quantile of so many distances.
     noise = float(np.sqrt(expected * (1 - expected) * (1 / n_new + 1 / len(fitted.nearest))))
-    new_region = far >= FAR_FACTOR * expected and far > expected + SIGNIFICANT * noise
+    new_region = far >= DRIFT.far_factor * expected and far > expected + SIGNIFICANT * noise
     if watch is None:
         return Drift(n_new, far, expected, noise, None, None, new_region, False)
     shift, by_chance = watch.shift(watch.fitted, total / n_new, n_new)
@@ -123,10 +140,10 @@ def watch_of(fitted: FittedMap) -> Watch | None:
     if isinstance(target, ClassTarget):
         beside = probability_sum(metric) if metric.posterior_.at_rows else None
         sums = sum_in_blocks(metric.class_probabilities, metric.n_rows_)
-        return Watch(metric.class_probabilities(), sums, class_shift, CLASS_MOVE, beside)
+        return Watch(metric.class_probabilities(), sums, class_shift, DRIFT.class_move, beside)
     if isinstance(target, RealTarget):
         sums = sum_in_blocks(lambda rows: metric.target_moments(rows)[0], metric.n_rows_)
-        return Watch(metric.target_moments()[0], sums, real_shift, REAL_MOVE)
+        return Watch(metric.target_moments()[0], sums, real_shift, DRIFT.real_move)
     return None
 
 
@@ -216,9 +233,9 @@ class ColumnDrift:
         share = self.n_outside / n_known
         expected = np.maximum(self.expected, 1 - FAR_QUANTILE)
         noise = np.sqrt(expected * (1 - expected) * (1 / n_known + 1 / self.n_fitted))
-        outside = (share >= FAR_FACTOR * expected) & (share > expected + SIGNIFICANT * noise)
+        outside = (share >= DRIFT.far_factor * expected) & (share > expected + SIGNIFICANT * noise)
         median = weighted_median(np.stack(self.medians), np.stack(self.weights)) if self.medians else self.middle
-        moved = ((median < self.low) | (median > self.high)) & (self.n_known >= FEWEST_VALUES)
+        moved = ((median < self.low) | (median > self.high)) & (self.n_known >= DRIFT.fewest_values)
         words, places = {}, encoding.feature_places
         for column in encoding.columns:
             place = places[column.name][0]
@@ -229,7 +246,11 @@ class ColumnDrift:
                 for values in (median, self.middle, self.low, self.high, self.least, self.most)
             )
             ratio = new / old if low * high > 0 else 1.0  # only of numbers that are all on one side of zero
-            if moved[place] and column.written is None and (ratio >= OTHER_UNIT or 0 < ratio <= 1 / OTHER_UNIT):
+            if (
+                moved[place]
+                and column.written is None
+                and (ratio >= DRIFT.other_unit or 0 < ratio <= 1 / DRIFT.other_unit)
+            ):
                 times = f"{ratio:.3g} times as large" if ratio > 1 else f"1/{1 / ratio:.3g} of what it was"
                 words[column.name] = f"its median is {times} (a change of unit?)"
             elif outside[place]:

@@ -13,7 +13,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from prismap._util.arrays import Numbers, Rows
-from prismap._util.blocks import row_blocks
+from prismap._util.blocks import CACHED_BYTES, row_blocks
 from prismap._util.missing import present_in
 from prismap._util.repr import Brief
 from prismap._util.scales import far_threshold, typical_distance
@@ -22,70 +22,17 @@ from prismap._util.validation import changed
 from prismap.exceptions import InputError
 from prismap.map._cells import Cells
 from prismap.map._exact_rows import KnownObjects, KnownRows
-from prismap.map._recipe import Recipe
+from prismap.map._recipe import Given, Recipe
 from prismap.mappings import InverseMap
 from prismap.mappings._base import Mapping
 from prismap.metrics import FisherMetric, Metric
 from prismap.metrics._geometry import DataMetric
 from prismap.metrics._objects import ObjectRows
 from prismap.metrics._shift import LevelShift
-from prismap.tables import TableEncoding
-from prismap.target import ClassTarget, Dependence, Levels, Target
+from prismap.target import ClassTarget, Dependence, Target
 
 #: Up to so many rows all distances are computed; beyond, neighbours are searched and landmarks carry the mapping.
 DENSE_ROWS = 10_000
-#: Bytes of one block of distances of new rows in double precision: a few of them stay in a core's cache.
-BLOCK_BYTES = 2**21
-
-
-@dataclass(frozen=True, repr=False)
-class Given(Brief):
-    """What a map was made of.
-
-    Attributes
-    ----------
-    rows : all samples given to `fit`, after validation: vectors, objects, or the square matrix between them.
-    target : of all of them.
-    fitted : numbers of those that were embedded.
-    entry_columns : of matrix data, the columns of new samples that are the fitted ones.
-    feature_names : of the columns; None if they had none.
-    n_features : number of columns.
-    row_names : ids, or the index of a pandas frame; None if the samples have no names.
-    target_name : what the target was called; None if it had no name.
-    y : the target as it was given, whatever use is made of it.
-    encoding : how the columns of a table become features; None for a map of an array.
-    dependence : which samples are not independent of each other.
-    levels : of the column that is of no interest, whose codes the target has; None without one.
-    earlier : where the samples lie on an earlier map that this one is to be like; None without one.
-    """
-
-    rows: Any
-    target: Target
-    fitted: Rows
-    entry_columns: Rows
-    feature_names: Any = None
-    n_features: int = 0
-    row_names: Any = None
-    target_name: str | None = None
-    y: Any = None
-    encoding: TableEncoding | None = None
-    dependence: Dependence = field(default_factory=Dependence)
-    levels: Levels | None = None
-    earlier: Any = None
-
-    def __len__(self) -> int:
-        return int(self.rows.shape[0])
-
-    @property
-    def others(self) -> Rows:
-        """Numbers of the samples that were not embedded."""
-        return np.setdiff1d(np.arange(len(self)), self.fitted)
-
-    @property
-    def column_names(self) -> list[str]:
-        """The names of the features, or numbers in their place."""
-        names = [f"x{j}" for j in range(self.rows.shape[1])] if self.feature_names is None else self.feature_names
-        return [str(name) for name in names]
 
 
 @dataclass(frozen=True, repr=False)
@@ -257,7 +204,7 @@ class FittedMap(Brief):
 
     def _blocks(self, n_rows: int) -> list[slice]:
         """Slices of rows that are looked at together."""
-        size = int(np.clip(BLOCK_BYTES / 8 // len(self.anchors), 64, 1024))
+        size = int(np.clip(CACHED_BYTES / 8 // len(self.anchors), 64, 1024))
         return [slice(start, min(start + size, n_rows)) for start in range(0, n_rows, size)]
 
     def place_some(self, rows: Any, index: Rows, columns: Any, levels: Rows) -> tuple[Numbers, Numbers]:

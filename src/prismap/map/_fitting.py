@@ -23,7 +23,7 @@ from prismap._util.threads import on_one_thread
 from prismap.embeddings import TSNE
 from prismap.exceptions import InputError
 from prismap.map._choose import choose, choose_mapping
-from prismap.map._fitted import DENSE_ROWS, FittedMap, Given, like_rows
+from prismap.map._fitted import DENSE_ROWS, FittedMap, like_rows
 from prismap.map._held import held_embedding, movement_of, versions_of
 from prismap.map._methods import (
     embed,
@@ -40,7 +40,7 @@ from prismap.map._methods import (
     story_of,
     usual_iterations,
 )
-from prismap.map._recipe import Recipe
+from prismap.map._recipe import Given, Recipe
 from prismap.map._time_budget import pace_of, usual_growth
 from prismap.mappings import VoteMap
 from prismap.metrics import FisherMetric, fit_metric
@@ -48,7 +48,7 @@ from prismap.metrics._base import MeasuredMetric, PrecomputedMetric
 from prismap.metrics._geometry import DataMetric
 from prismap.metrics._shift import fit_shift
 from prismap.metrics.posteriors._models import is_model
-from prismap.target import SeveralTarget, Target
+from prismap.target import Target
 
 #: Rows up to which all distances are kept: those of more take longer to write than to measure.
 FEW_ROWS = 2000
@@ -227,7 +227,7 @@ def judged_target(metric: Any, target: Target) -> Target:
     if isinstance(metric, FisherMetric):
         judged: Target = metric.judged_target(target)
         return judged
-    return target.indicators() if isinstance(target, SeveralTarget) else target
+    return target.indicators()
 
 
 def is_own(mapping: Any) -> bool:

@@ -30,12 +30,12 @@ from prismap.judging._refits import Outside
 from prismap.judging._trust import evidence_for, trust_in_own_rows
 from prismap.map._choose import MOST_KERNEL_ROWS, compared_with_own
 from prismap.map._columns import column_findings
-from prismap.map._fitted import DENSE_ROWS, FittedMap, Given
+from prismap.map._fitted import DENSE_ROWS, FittedMap
 from prismap.map._fitting import fit_map, without_watching
 from prismap.map._methods import MAPPINGS, arrangement_of, make_embedding, needs_target, with_arrangement
 from prismap.map._mislabelled import mislabelled_finding, mislabelled_rows
 from prismap.map._quick import Known, ShortTSNE
-from prismap.map._recipe import Recipe
+from prismap.map._recipe import Given, Recipe
 from prismap.map._refit import medoids_of
 from prismap.mappings import KernelMap, MapCost
 from prismap.metrics import FisherMetric, SimilarityMetric

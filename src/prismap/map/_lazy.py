@@ -137,7 +137,7 @@ def drawn(X: Any, y: Any, recipe: Recipe) -> tuple[Any, Any, Rows | None]:
             "must be known before. Set fit_rows=20000, for example."
         )
     dask = import_extra("dask", extra="distributed", feature="Fitting Dask rows")
-    blocks, targets = delayed_blocks(X, y, dask)
+    blocks, targets = delayed_blocks(X, y)
     by_class = y is not None and recipe.supervision != 0 and recipe.target in ("auto", "class")
     if by_class and recipe.target == "auto":
         first = dask.compute(targets[0])[0]
@@ -155,7 +155,7 @@ def drawn(X: Any, y: Any, recipe: Recipe) -> tuple[Any, Any, Rows | None]:
     return sample.rows, sample.y, starts[sample.places[:, 0]] + sample.places[:, 1]
 
 
-def delayed_blocks(X: Any, y: Any, dask: Any) -> tuple[list[Any], list[Any]]:
+def delayed_blocks(X: Any, y: Any) -> tuple[list[Any], list[Any]]:
     """Blocks of rows, and the targets that belong to them (None without a target)."""
     if not hasattr(X, "columns"):
         X = one_block_wide(X)

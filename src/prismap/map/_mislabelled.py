@@ -3,17 +3,18 @@
 Confident learning (Northcutt, Jiang & Chuang 2021, sec. 3): with the cross-fitted probabilities p_c of the classes, a
 row counts as one of class c if p_c reaches the threshold t_c, the mean of p_c over the rows that have this label. Two
 rules are stricter, so that clean tables have hardly any: t_c is at least the 0.3 quantile of the same numbers, and the
-label that the row has must be improbable (`IMPROBABLE`). A posterior that is no better than chance says nothing.
+label that the row has must be improbable (`MislabelledRules`). A posterior that is no better than chance says nothing.
 
 Where classes overlap, clean rows on the other side are listed, too. There the posterior is unsure of many rows: its
-likeliest class has a chance below `UNSURE`. Of clean Gaussians that overlap fewer rows are listed than it is unsure of;
-with planted errors there are more, as long as most of the listed rows are wrong. So only then they are called probably
-mislabelled.
+likeliest class has a chance below `MislabelledRules.unsure`. Of clean Gaussians that overlap fewer rows are listed than
+it is unsure of; with planted errors there are more, as long as most of the listed rows are wrong. So only then they are
+called probably mislabelled.
 """
 
 from __future__ import annotations
 
 import warnings
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -26,16 +27,30 @@ from prismap.metrics import FisherMetric
 from prismap.quality._statements import Statement
 from prismap.target import ClassTarget
 
-#: A label is improbable below this chance; t_c is at least this quantile of p_c over the rows of class c.
-IMPROBABLE, TYPICAL = 0.3, 0.3
-#: Below this chance of its likeliest class, the posterior is unsure of a row.
-UNSURE = 0.6
-#: So many rows at least are called mislabelled: one or two of any clean table are unusual.
-FEWEST_SURE = 3
-#: Classes of fewer rows have no threshold, and labels that belong to them are not doubted.
-FEWEST_OF_CLASS = 10
-#: Rows for which a posterior is fitted where the map has none, because its target was left out.
-MOST_ROWS = 2000
+
+@dataclass(frozen=True)
+class MislabelledRules:
+    """When a row is probably mislabelled.
+
+    Attributes
+    ----------
+    improbable : a label is improbable below this chance.
+    typical : t_c is at least this quantile of p_c over the rows of class c.
+    unsure : below this chance of its likeliest class, the posterior is unsure of a row.
+    fewest_sure : so many rows at least are called mislabelled: one or two of any clean table are unusual.
+    fewest_of_class : classes of fewer rows have no threshold, and labels that belong to them are not doubted.
+    most_rows : rows for which a posterior is fitted where the map has none, because its target was left out.
+    """
+
+    improbable: float = 0.3
+    typical: float = 0.3
+    unsure: float = 0.6
+    fewest_sure: int = 3
+    fewest_of_class: int = 10
+    most_rows: int = 2000
+
+
+RULES = MislabelledRules()
 
 
 def improbable_labels(P: Numbers, codes: Rows) -> tuple[Rows, Rows]:
@@ -57,15 +72,15 @@ def improbable_labels(P: Numbers, codes: Rows) -> tuple[Rows, Rows]:
     n_rows, n_classes = P.shape
     sizes = np.bincount(codes[codes >= 0], minlength=n_classes)
     limits = np.full(n_classes, np.inf)
-    for c in np.flatnonzero(sizes >= FEWEST_OF_CLASS):
+    for c in np.flatnonzero(sizes >= RULES.fewest_of_class):
         own = P[codes == c, c]
-        limits[c] = max(own.mean(), np.quantile(own, TYPICAL))
+        limits[c] = max(own.mean(), np.quantile(own, RULES.typical))
     given = P[np.arange(n_rows), codes]
     others = np.where(limits <= P, P, -np.inf)
     others[np.arange(n_rows), codes] = -np.inf
     likelier = others.argmax(axis=1)
-    doubted = (codes >= 0) & (others.max(axis=1) > given) & (given < IMPROBABLE)
-    doubted &= sizes[np.maximum(codes, 0)] >= FEWEST_OF_CLASS
+    doubted = (codes >= 0) & (others.max(axis=1) > given) & (given < RULES.improbable)
+    doubted &= sizes[np.maximum(codes, 0)] >= RULES.fewest_of_class
     rows = np.flatnonzero(doubted)
     rows = rows[np.argsort(given[rows], kind="stable")]
     return rows, likelier[rows]
@@ -90,7 +105,7 @@ def mislabelled_rows(fitted: FittedMap) -> tuple[tuple[dict[str, Any], ...], int
         }
         for row, code in zip(rows, likelier, strict=True)
     )  # fmt: skip
-    return doubted, int((P[target.labelled].max(axis=1) < UNSURE).sum())
+    return doubted, int((P[target.labelled].max(axis=1) < RULES.unsure).sum())
 
 
 def posterior_of(fitted: FittedMap) -> FisherMetric | None:
@@ -98,7 +113,7 @@ def posterior_of(fitted: FittedMap) -> FisherMetric | None:
     metric = fitted.metric
     if isinstance(metric, FisherMetric):
         return metric if metric.cross_fit and metric.posterior_ is not None else None
-    if fitted.is_large or metric is not fitted.data or len(fitted.positions) > MOST_ROWS:
+    if fitted.is_large or metric is not fitted.data or len(fitted.positions) > RULES.most_rows:
         return None
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", PrismapWarning)
@@ -116,7 +131,7 @@ def mislabelled_finding(doubted: tuple[dict[str, Any], ...], n_unsure: int, n_ro
     first, one = doubted[0], len(doubted) == 1
     words = "One row has a label that its" if one else f"{len(doubted)} rows have labels that their"
     words += " features make improbable, out of fold"
-    answer = "yes" if len(doubted) > n_unsure and len(doubted) >= FEWEST_SURE else "cannot tell"
+    answer = "yes" if len(doubted) > n_unsure and len(doubted) >= RULES.fewest_sure else "cannot tell"
     if answer == "yes":
         words += ": most of them are probably mislabelled"
     else:

@@ -14,9 +14,6 @@ from prismap.quality._votes import VOTERS, poll
 from prismap.target import Target, make_target
 from prismap.target._making import split_columns
 
-#: Names of the columns of `votes_at`.
-CLASS, SHARE, MEAN, SPREAD = "neighbor_class", "neighbor_share", "neighbor_mean", "neighbor_std"
-
 
 def votes_at(fitted: FittedMap, Y: NDArray[np.float64]) -> dict[str, np.ndarray]:
     """What the ten nearest labelled fitted rows say of rows at positions Y; of several targets of the first.
@@ -28,11 +25,8 @@ def votes_at(fitted: FittedMap, Y: NDArray[np.float64]) -> dict[str, np.ndarray]
     target = fitted.target.shown
     if not target.exists:
         return {}
-    votes = poll(Y, fitted.positions, target)
-    if target.classes is None:
-        return {MEAN: votes.mean, SPREAD: votes.std}
-    names = np.array([str(name) for name in target.classes], dtype=object)
-    return {CLASS: names[votes.named], SHARE: votes.share}
+    figures: dict[str, Any] = poll(Y, fitted.positions, target).figures(target)
+    return figures
 
 
 def held_out_score(fitted: FittedMap, Y: NDArray[np.float64], y: Any, groups: Any = None) -> float:

@@ -23,38 +23,26 @@ from prismap._util.random import as_seed
 from prismap.exceptions import InputError
 from prismap.judging._judge import Judgement, judge_subject
 from prismap.judging._refits import FORECAST
-from prismap.map._columns import warn_of_columns, warn_of_names
 from prismap.map._drift import Drift, drift_of
-from prismap.map._fitted import Given, like_rows
+from prismap.map._fitted import like_rows
 from prismap.map._fitting import fit_sample
-from prismap.map._given import check_given, levels_of
-from prismap.map._held import earlier_of
+from prismap.map._given import levels_of, read_given
 from prismap.map._judged import subject_of, trust_at, trust_in_given
-from prismap.map._lazy import drawn, is_lazy, is_stream, placed_later
+from prismap.map._lazy import is_lazy, is_stream, placed_later
 from prismap.map._methods import MAPPINGS, METHODS
 from prismap.map._predictions import held_out_score
 from prismap.map._recipe import Recipe
 from prismap.map._refit import extended, new_landmarks
 from prismap.map._repairs import with_repairs
 from prismap.map._store import read_map, save_map
-from prismap.map._tables import (
-    encoded,
-    fit_table,
-    names_in,
-    positions_frame,
-    row_names,
-    story_of_cells,
-    target_in,
-    unit_roles,
-)
+from prismap.map._tables import encoded, fit_table, names_in, positions_frame, story_of_cells, target_in, unit_roles
 from prismap.map._time_budget import time_asked
 from prismap.mappings._base import Mapping
 from prismap.metrics import Metric
 from prismap.metrics._geometry import DATA, DESCRIBED, DataMetric, data_metric
-from prismap.metrics._shift import without_shift
 from prismap.quality import MapReport, Trust
 from prismap.tables import NAMES, Roles
-from prismap.target import COPIES, Target, decide_units, encode_like, make_target, read_levels
+from prismap.target import COPIES, encode_like
 
 
 def of_map(path: str, doc: str) -> property:
@@ -285,47 +273,14 @@ class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         self.judgement_ = self._trust = None
         params = {name: value for name, value in self.get_params(deep=False).items() if name != "random_state"}
         recipe = Recipe(**params, seed=as_seed(self.random_state))
-        index, name = row_names(X), getattr(y, "name", None)
-        check_given(given, X, data_metric(self.data))
-        earlier = earlier_of(like, X, given, recipe)
-        X, y, self.sampled_rows_ = drawn(X, y, recipe)
-        data = data_metric(self.data)
-        rows = data.read(self, X)
-        names, notes = getattr(self, "feature_names_in_", None), tuple[str, ...]()
-        if not data.is_matrix:
-            notes = warn_of_columns(rows, names)
-        target = self._target(y, rows, data.kind)
-        levels = None
-        if given is not None:
-            levels, codes = read_levels(given, rows.shape[0])
-            target = target.inside(codes, len(levels))
-        samples = rows.objects if data.kind == "objects" else rows
-        dependence = decide_units(
-            without_shift(samples, target), target, data=data.kind, groups=groups, order=order, copies=self.copies,
-            seed=recipe.seed, raw=samples,
-        )  # fmt: skip
-        if dependence.units is not None:
-            target = target.with_units(dependence.units)
-        notes += dependence.notes
-        notes += warn_of_names(target)
-        every = np.arange(rows.shape[0])
-        given = Given(
-            rows, target, every, every, names, self.n_features_in_, row_names=index, y=y,
-            target_name=None if name is None else str(name), dependence=dependence, levels=levels, earlier=earlier,
-        )  # fmt: skip
+        data, made_of, notes = read_given(self, recipe, X, y, groups=groups, order=order, given=given, like=like)
         with Progress("map", verbose) as progress:
             fitted = fit_sample(
-                recipe, data, given, callback=callback, progress=progress, checkpoint=checkpoint,
+                recipe, data, made_of, callback=callback, progress=progress, checkpoint=checkpoint,
             )  # fmt: skip
         self.map_ = replace(fitted, notes=(*notes, *fitted.notes))
         self.map_.data.warn()
         return self
-
-    def _target(self, y: Any, rows: Any, kind: str) -> Target:
-        """What y is; nothing where the map is not to be about it."""
-        if self.supervision == 0 and not isinstance(self.supervision, str):
-            y = None
-        return make_target(y, rows.shape[0], self.target, X=rows, data=kind)
 
     @classmethod
     def from_table(

@@ -1,14 +1,19 @@
-"""How a map is to be made, in one value: what `PrisMap`'s parameters say, with a seed that is a number."""
+"""How a map is to be made, and of what: the parameters of a `PrisMap` and what its `fit` was given, as two values."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
+import numpy as np
+
+from prismap._util.arrays import Rows
+from prismap._util.repr import Brief
 from prismap._util.validation import changed
 from prismap.metrics import FisherMetric
 from prismap.metrics.posteriors._models import bind_model
-from prismap.target import Target
+from prismap.tables import TableEncoding
+from prismap.target import Dependence, Levels, Target
 
 
 @dataclass(frozen=True)
@@ -55,3 +60,53 @@ class Recipe:
             fisher, target=target.kind, data=self.data, posterior=bind_model(fisher.posterior, feature_names),
             supervision=supervision, perplexity=self.perplexity, random_state=self.seed,
         )  # fmt: skip
+
+
+@dataclass(frozen=True, repr=False)
+class Given(Brief):
+    """What a map was made of.
+
+    Attributes
+    ----------
+    rows : all samples given to `fit`, after validation: vectors, objects, or the square matrix between them.
+    target : of all of them.
+    fitted : numbers of those that were embedded.
+    entry_columns : of matrix data, the columns of new samples that are the fitted ones.
+    feature_names : of the columns; None if they had none.
+    n_features : number of columns.
+    row_names : ids, or the index of a pandas frame; None if the samples have no names.
+    target_name : what the target was called; None if it had no name.
+    y : the target as it was given, whatever use is made of it.
+    encoding : how the columns of a table become features; None for a map of an array.
+    dependence : which samples are not independent of each other.
+    levels : of the column that is of no interest, whose codes the target has; None without one.
+    earlier : where the samples lie on an earlier map that this one is to be like; None without one.
+    """
+
+    rows: Any
+    target: Target
+    fitted: Rows
+    entry_columns: Rows
+    feature_names: Any = None
+    n_features: int = 0
+    row_names: Any = None
+    target_name: str | None = None
+    y: Any = None
+    encoding: TableEncoding | None = None
+    dependence: Dependence = field(default_factory=Dependence)
+    levels: Levels | None = None
+    earlier: Any = None
+
+    def __len__(self) -> int:
+        return int(self.rows.shape[0])
+
+    @property
+    def others(self) -> Rows:
+        """Numbers of the samples that were not embedded."""
+        return np.setdiff1d(np.arange(len(self)), self.fitted)
+
+    @property
+    def column_names(self) -> list[str]:
+        """The names of the features, or numbers in their place."""
+        names = [f"x{j}" for j in range(self.rows.shape[1])] if self.feature_names is None else self.feature_names
+        return [str(name) for name in names]

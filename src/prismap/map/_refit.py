@@ -196,9 +196,7 @@ def medoids_of(fitted: FittedMap) -> list[dict[str, Any]]:
     data, target = fitted.data, fitted.target
     if data.kind != "objects" or len(fitted.positions) > MOST_OBJECTS:
         return []
-    groups = []
-    if target.codes is not None:
-        groups += [(f"class {name}", np.flatnonzero(target.codes == c)) for c, name in enumerate(target.classes)]
+    groups = [(f"class {name}", rows) for name, rows in target.members]
     labels = find_clusters(fitted.positions, random_state=fitted.seed)
     clusters = range(labels.max() + 1) if labels.max() > 0 else ()  # one alone is the whole map
     groups += [(f"cluster {number + 1}", np.flatnonzero(labels == number)) for number in clusters]

@@ -13,10 +13,10 @@ from prismap.comparisons import Objects
 from prismap.exceptions import InputError
 from prismap.judging._refits import Judged, judged_folds
 from prismap.judging._scores import joint
-from prismap.map._fitted import FittedMap, Given
+from prismap.map._fitted import FittedMap
 from prismap.map._fitting import fit_map
 from prismap.map._judged import MapMaker
-from prismap.map._recipe import Recipe
+from prismap.map._recipe import Given, Recipe
 from prismap.metrics import ObjectSimilarity, SimilarityMetric
 from prismap.metrics._geometry import data_metric
 from prismap.metrics._objects import known_rows

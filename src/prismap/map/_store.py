@@ -14,11 +14,11 @@ from prismap._util.blocks import require_memory
 from prismap.bundle import read_bundle, write_bundle
 from prismap.bundle._json import reason_of
 from prismap.exceptions import FileFormatError, InputError
-from prismap.map._fitted import DENSE_ROWS, FittedMap, Given
+from prismap.map._fitted import DENSE_ROWS, FittedMap
 from prismap.map._held import Version
 from prismap.map._methods import OwnPlacement, make_mapping
 from prismap.map._params_json import from_spec, objects_spec, to_spec
-from prismap.map._recipe import Recipe
+from prismap.map._recipe import Given, Recipe
 from prismap.map._stored import check_stored, has_kernels, load_bytes, sparse_shape
 from prismap.map._time_budget import time_asked
 from prismap.metrics import FisherMetric, fit_metric
@@ -28,7 +28,8 @@ from prismap.metrics._objects import ObjectRows
 from prismap.metrics._shift import LevelShift
 from prismap.quality import MapReport
 from prismap.tables import TableEncoding
-from prismap.target import ClassTarget, Dependence, Levels, NoTarget, RealTarget, SeveralTarget, Target, Units
+from prismap.target import Dependence, Levels, Target
+from prismap.target._stored import target_in, units_header, units_in
 
 KIND = "prismap.PrisMap"
 
@@ -53,7 +54,7 @@ def save_map(fitted: FittedMap, path: Any, report: MapReport | None, extra_heade
         "positions": fitted.positions, "nearest": fitted.nearest, "fit_rows": given.fitted,
         **pack_rows(fitted.given_rows),
         **{f"mapping/{name}": value for name, value in fitted.mapping.state().items()},
-        **{f"metric/{name}": value for name, value in fitted.metric.state().items()}, **pack_target(target),
+        **{f"metric/{name}": value for name, value in fitted.metric.state().items()}, **target.arrays,
         **pack_units(given), **pack_levels(fitted), **pack_versions(fitted.versions),
     }  # fmt: skip
     if fitted.is_large:
@@ -154,8 +155,8 @@ def _check_placing(fitted: FittedMap) -> None:
 def _restore(header: dict[str, Any], arrays: dict[str, np.ndarray], params: dict[str, Any]) -> FittedMap:
     recipe = Recipe(**{name: value for name, value in params.items() if name != "random_state"}, seed=header["seed"])
     # Only the fitted rows are in the file: they are now all the rows there are.
-    rows, target, table = unpack_rows(arrays, recipe.data), unpack_target(header, arrays), header["extra"].get("table")
-    units = unpack_units(header, arrays)
+    rows, target, table = unpack_rows(arrays, recipe.data), target_in(header, arrays), header["extra"].get("table")
+    units = units_in(header, arrays)
     target = target if units is None else target.with_units(units)
     levels, target, shift = unpack_levels(header, arrays, target)
     given = Given(
@@ -207,33 +208,6 @@ def part_of(arrays: dict[str, np.ndarray], prefix: str) -> dict[str, np.ndarray]
     return {name[len(prefix) :]: value for name, value in arrays.items() if name.startswith(prefix)}
 
 
-def pack_target(target: Target) -> dict[str, np.ndarray]:
-    """The values of a target, and its classes: of several columns those of each."""
-    if not target.exists:
-        return {}
-    arrays = {"target": target.values}
-    if isinstance(target, ClassTarget):
-        arrays["classes"] = target.classes
-    if isinstance(target, SeveralTarget):
-        arrays |= {f"classes/{t}": one for t, one in enumerate(target.classes) if one is not None}
-    return arrays
-
-
-def unpack_target(header: dict[str, Any], arrays: dict[str, np.ndarray]) -> Target:
-    """The inverse of `pack_target`, of arrays that `check_stored` has seen."""
-    kind, values = header["target_kind"], arrays.get("target")
-    if values is None:
-        return NoTarget.of(len(arrays["positions"]))
-    if isinstance(kind, list):
-        classes = tuple(arrays.get(f"classes/{t}") for t in range(len(kind)))
-        return SeveralTarget(
-            values, kinds=tuple(kind), column_names=tuple(header["target_names"]), column_classes=classes
-        )
-    if "classes" in arrays:
-        return ClassTarget(values, names_of_classes=arrays["classes"])
-    return RealTarget(values)
-
-
 def pack_levels(fitted: FittedMap) -> dict[str, np.ndarray]:
     """The levels of the fitted rows in a column of no interest, and what they shift."""
     if fitted.given.levels is None:
@@ -282,22 +256,6 @@ def pack_units(given: Given) -> dict[str, np.ndarray]:
     if units.labels is not None:
         arrays["groups"] = np.array(["" if one is None else one for one in units.labels[given.fitted]], dtype=str)
     return arrays
-
-
-def units_header(units: Units | None) -> dict[str, Any] | None:
-    """What the header says of units."""
-    if units is None:
-        return None
-    return {"name": units.name, "in_order": units.in_order, "source": units.source, "words": units.words}
-
-
-def unpack_units(header: dict[str, Any], arrays: dict[str, np.ndarray]) -> Units | None:
-    """The inverse of both, of arrays that `check_stored` has seen."""
-    about = header.get("units")
-    if about is None:
-        return None
-    labels = arrays.get("groups")
-    return Units(arrays["units"], labels=None if labels is None else labels.astype(object), **about)
 
 
 def pack_rows(rows: Any) -> dict[str, np.ndarray]:

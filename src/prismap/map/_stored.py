@@ -15,7 +15,7 @@ from prismap.bundle import check_sparse
 from prismap.map._fitted import DENSE_ROWS
 from prismap.map._params_json import MOST_WORK, objects_spec
 from prismap.metrics import _objects
-from prismap.target._making import KINDS
+from prismap.target._stored import check_target, check_units
 
 #: Arrays of row numbers, and the least number that may stand in them.
 INDICES = {
@@ -62,10 +62,10 @@ def check_stored(header: dict[str, Any], arrays: dict[str, Any]) -> None:
     if n < 2 or n_components < 1:
         raise ValueError(f"{n} positions of {n_components} coordinates make no map")
     _check_rows(header, arrays, n)
-    _check_target(header, arrays, n)
+    check_target(header, arrays, n)
     _check_levels(header, arrays, n)
     _check_versions(header.get("versions", []), arrays, n)
-    _check_units(header.get("units"), arrays, n)
+    check_units(header.get("units"), arrays, n)
     for part in posteriors_of(header, arrays):
         _check_shapes(part, n, n_components)
         _check_indices(header, part, n)
@@ -258,29 +258,6 @@ def _check_indices(header: dict[str, Any], arrays: dict[str, Any], n: int) -> No
         raise ValueError("fit_rows names a row twice")
 
 
-def _check_target(header: dict[str, Any], arrays: dict[str, Any], n: int) -> None:
-    """A target for each row: codes of classes that the file names, or numbers."""
-    kind, target = header["target_kind"], arrays.get("target")
-    if isinstance(kind, list):
-        _check_columns(kind, header["target_names"], target, arrays, n)
-        return
-    if kind not in ("class", "real", "none"):
-        raise ValueError(f"target_kind in its header is {kind!r}")
-    if target is None:
-        if header["target_kind"] != "none":
-            raise ValueError("it has no target")
-        return
-    if len(target) != n or target.ndim > 2:
-        raise ValueError(f"a target of shape {target.shape} does not go with {n} rows")
-    if header["target_kind"] == "class":
-        if target.dtype.kind not in "iu" or target.ndim != 1 or arrays["classes"].ndim != 1:
-            raise ValueError("its target holds no class codes")
-        if target.min() < -1 or target.max() >= len(arrays["classes"]):
-            raise ValueError(f"its target holds codes of classes beyond the {len(arrays['classes'])} it names")
-    elif target.dtype.kind not in "iuf":
-        raise ValueError("its target holds no numbers")
-
-
 def _check_levels(header: dict[str, Any], arrays: dict[str, Any], n: int) -> None:
     """Levels of a column of no interest: names, a code for each row, and what two or more of them shift."""
     about, own = header.get("levels"), {name for name in arrays if name.startswith("levels/")}
@@ -301,37 +278,3 @@ def _check_levels(header: dict[str, Any], arrays: dict[str, Any], n: int) -> Non
         raise ValueError(f"what its levels shift does not go with {wanted[1]} features")
     if len(names) > 1 and arrays["levels/scales"].min() <= 0:
         raise ValueError("a level has a spread of zero")
-
-
-def _check_units(about: Any, arrays: dict[str, Any], n: int) -> None:
-    """A unit for each row, or none at all, and what units are called."""
-    units, groups = arrays.get("units"), arrays.get("groups")
-    if (about is None) != (units is None):
-        raise ValueError("its units have no name, or its header names units that it does not hold")
-    if units is None:
-        return
-    kinds = {"name": str, "in_order": bool, "source": str, "words": str}
-    if not isinstance(about, dict) or set(about) != set(kinds):
-        raise ValueError("units in its header are not described")
-    if any(not isinstance(about[name], kind) for name, kind in kinds.items()):
-        raise ValueError("units in its header are described by other values")
-    if units.shape != (n,) or units.min() < 0 or units.max() >= 2**31:
-        raise ValueError(f"units of shape {units.shape} do not go with {n} rows")
-    if groups is not None and groups.shape != (n,):
-        raise ValueError(f"groups of shape {groups.shape} do not go with {n} rows")
-
-
-def _check_columns(kinds: Any, names: Any, target: Any, arrays: dict[str, Any], n: int) -> None:
-    """Several targets: a kind, a name and a column each, and codes of classes that the file names."""
-    if not kinds or not set(map(str, kinds)) <= set(KINDS):
-        raise ValueError(f"target_kind in its header is {kinds!r}")
-    if not isinstance(names, list) or len(names) != len(kinds) or not all(isinstance(name, str) for name in names):
-        raise ValueError("its targets have no names")
-    if target is None or target.dtype.kind != "f" or target.shape != (n, len(kinds)):
-        raise ValueError("its targets do not go with its rows")
-    for t, kind in enumerate(kinds):
-        classes, codes = arrays.get(f"classes/{t}"), target[~np.isnan(target[:, t]), t]
-        if kind == "real":
-            continue
-        if classes is None or classes.ndim != 1 or not np.isin(codes, np.arange(len(classes))).all():
-            raise ValueError(f"target {t} holds codes of classes beyond those that it names")

@@ -21,7 +21,7 @@ from prismap._util.missing import mean_filled
 from prismap._util.optional import import_extra
 from prismap.exceptions import InputError, PrismapWarning
 from prismap.map._fitted import FittedMap
-from prismap.map._given import check_given
+from prismap.map._given import check_given, row_names
 from prismap.map._held import placed_on
 from prismap.metrics._geometry import data_metric
 from prismap.metrics._shift import without_levels
@@ -322,11 +322,6 @@ def target_in(encoding: TableEncoding | None, X: Any) -> Any:
         return None
     table = table_from_frame(X, encoding.roles)
     return {encoding.target: table.target, **table.also} if table.also else table.target
-
-
-def row_names(X: Any) -> Any:
-    """The index of a pandas frame; None for all else, whose rows have no names."""
-    return X.index if type(X).__module__.startswith("pandas") and hasattr(X, "columns") else None
 
 
 def story_of_cells(fitted: FittedMap, report: MapReport | None) -> dict[str, Any]:

@@ -29,18 +29,54 @@ from prismap.exceptions import InputError
 from prismap.map._fitted import DENSE_ROWS
 from prismap.map._methods import embeds_many, fit_bytes
 
-#: Samples of the first trial, and the fewest that a map is made of if there are so many.
-FIRST_TRIAL, FEWEST = 125, 250
-#: Trials take at most this share of the time, if two of them do not take more, and the law follows so many of the last.
-TRIAL_SHARE, LAST_TRIALS = 0.2, 4
-#: No further trial is needed if all samples are expected to take at most this share of the time that is left.
-SURELY = 0.5
-#: The power of n that the cost of t-SNE of vectors grows with, and that of anything else that visits all pairs.
-NEIGHBORS_GROWTH, PAIRS_GROWTH = 1.15, 2.0
-#: The weight of that power beside the trials, (0.2 / 0.25)^2: trials are off by 0.2 in the logarithm, powers by 0.25.
-BELIEF = 0.64
-#: A large map of `DENSE_ROWS` samples takes this share of what all pairs take, and its cost grows with this power.
-LARGE_SHARE, LARGE_GROWTH = 0.8, 1.0
+
+@dataclass(frozen=True)
+class TrialRules:
+    """How trial fits are made.
+
+    Attributes
+    ----------
+    first : samples of the first trial.
+    fewest : the fewest samples that a map is made of, if there are so many.
+    share : trials take at most this share of the time, if two of them do not take more.
+    last : the law follows so many of the last trials.
+    surely : no further trial is needed if all samples are expected to take at most this share of the time that is
+        left.
+    """
+
+    first: int = 125
+    fewest: int = 250
+    share: float = 0.2
+    last: int = 4
+    surely: float = 0.5
+
+
+TRIALS = TrialRules()
+
+
+@dataclass(frozen=True)
+class GrowthLaw:
+    """How the cost of a fit grows with its samples.
+
+    Attributes
+    ----------
+    neighbors : the power of n for t-SNE of vectors.
+    pairs : the power of n for anything else that visits all pairs.
+    belief : the weight of that power beside the trials, (0.2 / 0.25)^2: trials are off by 0.2 in the logarithm,
+        powers by 0.25.
+    large_share : a large map of `DENSE_ROWS` samples takes this share of what all pairs take.
+    large : the power of n for a large map.
+    """
+
+    neighbors: float = 1.15
+    pairs: float = 2.0
+    belief: float = 0.64
+    large_share: float = 0.8
+    large: float = 1.0
+
+
+GROWTH = GrowthLaw()
+
 #: Round numbers between 10 and 100.
 ROUND = (10, 12, 15, 20, 25, 30, 40, 50, 60, 80)
 
@@ -100,7 +136,7 @@ def time_asked(fit_rows: int | str) -> float | None:
 
 def usual_growth(method: Any, data: Any) -> float:
     """The power of n that fits with a method, by name or as an object, on a kind of data grow with as a rule."""
-    return NEIGHBORS_GROWTH if embeds_many(method) and not data.is_matrix else PAIRS_GROWTH
+    return GROWTH.neighbors if embeds_many(method) and not data.is_matrix else GROWTH.pairs
 
 
 def growth(sizes: list[int], seconds: list[float], usual: float) -> float:
@@ -109,21 +145,23 @@ def growth(sizes: list[int], seconds: list[float], usual: float) -> float:
     >>> growth([100], [1.0], 2.0), round(growth([100, 10_000], [1.0, 100.0], 2.0), 2)
     (2.0, 1.06)
     """
-    x, y = (np.log(part[-LAST_TRIALS:]) for part in (sizes, seconds))
+    x, y = (np.log(part[-TRIALS.last :]) for part in (sizes, seconds))
     x, y = x - x.mean(), y - y.mean()
-    return max(1.0, float((x @ y + BELIEF * usual) / (x @ x + BELIEF)))
+    return max(1.0, float((x @ y + GROWTH.belief * usual) / (x @ x + GROWTH.belief)))
 
 
-def cost(n_rows: float, sizes: list[int], seconds: list[float], usual: float = NEIGHBORS_GROWTH) -> float:
+def cost(n_rows: float, sizes: list[int], seconds: list[float], usual: float = GROWTH.neighbors) -> float:
     """Seconds of a fit of `n_rows` samples by those of smaller ones, the largest last."""
     if sizes[-1] > DENSE_ROWS:
-        return float(seconds[-1] * (n_rows / sizes[-1]) ** LARGE_GROWTH)
+        return float(seconds[-1] * (n_rows / sizes[-1]) ** GROWTH.large)
     if n_rows > DENSE_ROWS:
-        return float(LARGE_SHARE * cost(DENSE_ROWS, sizes, seconds, usual) * (n_rows / DENSE_ROWS) ** LARGE_GROWTH)
+        return float(
+            GROWTH.large_share * cost(DENSE_ROWS, sizes, seconds, usual) * (n_rows / DENSE_ROWS) ** GROWTH.large
+        )
     return float(seconds[-1] * (n_rows / sizes[-1]) ** growth(sizes, seconds, usual))
 
 
-def predicted(n_rows: float, trials: list[Trial], usual: float = NEIGHBORS_GROWTH) -> float:
+def predicted(n_rows: float, trials: list[Trial], usual: float = GROWTH.neighbors) -> float:
     """Seconds of the clock that a fit of `n_rows` samples takes."""
     clock, cpu = sum(one.clock for one in trials), sum(one.cpu for one in trials)
     by_clock = any(one.cpu <= 0 for one in trials)  # work that is done elsewhere, or a coarse clock
@@ -132,14 +170,14 @@ def predicted(n_rows: float, trials: list[Trial], usual: float = NEIGHBORS_GROWT
 
 
 def sizes_up_to(most: int) -> list[int]:
-    """Round numbers from `FEWEST` on, and `most` itself.
+    """Round numbers from `TrialRules.fewest` on, and `most` itself.
 
     >>> sizes_up_to(1100)
     [250, 300, 400, 500, 600, 800, 1000, 1100]
     """
     powers = range(1, len(str(most)))
     rounds = (step * 10**power for power in powers for step in ROUND)
-    return [size for size in rounds if FEWEST <= size < most] + [most]
+    return [size for size in rounds if TRIALS.fewest <= size < most] + [most]
 
 
 # --- trials -----------------------------------------------------------------------------------------------------------
@@ -152,7 +190,7 @@ def pace_of(
     *,
     perplexity: float,
     most: float = inf,
-    usual: float = NEIGHBORS_GROWTH,
+    usual: float = GROWTH.neighbors,
     clocks: tuple[Callable[[], float], Callable[[], float]] = (perf_counter, process_time),
 ) -> Pace:
     """The `Pace` of a time, by trials.
@@ -161,10 +199,10 @@ def pace_of(
     of n that its cost grows with as a rule. `clocks` are those of the wall and of the processor.
     """
     budget, most = time_asked(asked) or 0.0, int(min(most, n_given))
-    if most <= FEWEST:
+    if most <= TRIALS.fewest:
         return Pace(asked, most, n_given, None, 0.0)
     trials: list[Trial] = []
-    begin, size = clocks[0](), FIRST_TRIAL
+    begin, size = clocks[0](), TRIALS.first
 
     def seconds(n_rows: int) -> float:
         return predicted(n_rows, trials, usual)
@@ -174,7 +212,7 @@ def pace_of(
         spent = clocks[0]() - begin
         if len(trials) < 2:
             return spent < budget
-        return spent + seconds(size) <= TRIAL_SHARE * budget and seconds(most) > SURELY * (budget - spent)
+        return spent + seconds(size) <= TRIALS.share * budget and seconds(most) > TRIALS.surely * (budget - spent)
 
     while size < most and is_worth_it():
         start = [clock() for clock in clocks]
@@ -192,5 +230,5 @@ def pace_of(
         return Pace(asked, min(most, size), n_given, None, spent)
     room = available_bytes()
     sizes = [n for n in sizes_up_to(most) if fit_bytes(n, perplexity) <= room]
-    n_rows = max((n for n in sizes if seconds(n) <= budget - spent), default=FEWEST)
+    n_rows = max((n for n in sizes if seconds(n) <= budget - spent), default=TRIALS.fewest)
     return Pace(asked, n_rows, n_given, seconds(n_rows), spent)

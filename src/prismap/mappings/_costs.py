@@ -15,12 +15,12 @@ from scipy.special import logsumexp
 from sklearn.base import BaseEstimator
 
 from prismap._util.affinities import lower_perplexity, pair_affinities
+from prismap._util.arrays import TINY
 from prismap._util.costs import FLOOR, elastic_weights, gaussian_cost, sammon_weights, stress_cost, tsne_cost
 from prismap._util.optimise import minimize
 from prismap._util.params import Interval, StrOptions
 from prismap.exceptions import InputError
 
-_TINY = np.finfo(np.float64).tiny
 #: The powers of a distance by which the stresses divide its squared error.
 STRESSES = {"mds": 0, "sammon": 1, "elastic": 2}
 #: Methods that place a new sample in closed form.
@@ -154,7 +154,7 @@ def nerv_placement(Z, Y, P, sigma, gamma):
     E = -half * D2
     log_q = E - logsumexp(E, axis=1, keepdims=True)
     Q = np.exp(log_q)
-    ratio = log_q - np.log(np.maximum(P, _TINY))
+    ratio = log_q - np.log(np.maximum(P, TINY))
     recall = -np.einsum("ij,ij->i", P, ratio)
     precision = np.einsum("ij,ij->i", Q, ratio)
     F = gamma * (P - Q) - (1 - gamma) * Q * (ratio - precision[:, None])
@@ -169,7 +169,7 @@ def stress_placement(Z, Y, D, power=0):
     """
     E = cdist(Z, Y)
     gap = D - E
-    W = np.maximum(D, np.maximum(FLOOR * D.mean(axis=1, keepdims=True), _TINY)) ** -float(power)
-    scale = np.maximum((W * np.square(D)).sum(axis=1), _TINY)[:, None]
+    W = np.maximum(D, np.maximum(FLOOR * D.mean(axis=1, keepdims=True), TINY)) ** -float(power)
+    scale = np.maximum((W * np.square(D)).sum(axis=1), TINY)[:, None]
     F = -2 * W * gap / np.where(E > 0, E, np.inf) / scale  # at a fitted position there is no direction to push in
     return (W * np.square(gap) / scale).sum(axis=1), _pull(F, Z, Y)

@@ -562,7 +562,7 @@ def with_seen_classes(target):
     """The target without classes that no row has: a posterior knows nothing of them."""
     for column in target.columns:
         distinct = len(np.unique(column.values[column.labelled]))
-        if distinct < (2 if column.classes is not None else 3):
+        if distinct < column.fewest_values:
             raise InputError(f"the fitted rows hold {distinct} different values of the target: nothing to tell apart.")
     return target.present()
 

@@ -21,6 +21,7 @@ from scipy.spatial.distance import cdist, pdist, squareform
 from sklearn.base import BaseEstimator
 
 from prismap._util.affinities import calibrate, lower_perplexity, row_affinities, symmetrised
+from prismap._util.arrays import TINY
 from prismap._util.blocks import row_blocks
 from prismap._util.costs import (
     FLOOR,
@@ -36,8 +37,6 @@ from prismap._util.optimise import Minimum, minimize
 from prismap._util.params import Interval, StrOptions
 from prismap._util.spectra import classical_scaling, double_centre
 from prismap.metrics._base import PrecomputedMetric
-
-_TINY = np.finfo(np.float64).tiny
 
 
 def mixture_stress(a, matrices, d, floor, *, block_bytes=2**20):
@@ -147,7 +146,7 @@ class BregmanCost(PairCost):
     def pair_cost(self, D, d):
         """The cost of each pair and its derivatives by D and d."""
         above = np.maximum(D, FLOOR)
-        ratio = np.log(np.maximum(d, _TINY) / above)
+        ratio = np.log(np.maximum(d, TINY) / above)
         return d * ratio - d + above, np.where(above > FLOOR, 1 - d / above, 0.0), ratio
 
 
@@ -270,7 +269,7 @@ class NeighborCost:
         joint = symmetrised(P)
         W = 1 / (1 + E2)
         np.fill_diagonal(W, 0.0)
-        ratio = np.log(np.maximum(joint, _TINY) / np.maximum(W / W.sum(), _TINY))
+        ratio = np.log(np.maximum(joint, TINY) / np.maximum(W / W.sum(), TINY))
         np.fill_diagonal(ratio, 0.0)
         return float((joint * ratio).sum()), ratio / len(P), 0.0
 

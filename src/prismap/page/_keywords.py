@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -20,14 +21,29 @@ from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
 from prismap.page._columns import is_missing
 from prismap.quality._clusters import find_clusters
 
-#: Words that a cluster is called by.
-N_WORDS = 3
-#: A column is read as text if most rows have a value of their own, of several words.
-OWN_VALUES, FEWEST_WORDS = 0.5, 3.0
-#: A keyword stands in so many of the texts of its cluster at least.
-LEAST_SHARE = 0.05
-#: Texts of a cluster that are read.
-MOST_TEXTS = 2000
+
+@dataclass(frozen=True)
+class KeywordRules:
+    """Which texts are read for keywords, and how many words a cluster is called by.
+
+    Attributes
+    ----------
+    words : words that a cluster is called by.
+    own_values : a column is read as text if so large a share of the rows has a value of its own,
+    fewest_words : of so many words on average.
+    least_share : a keyword stands in so large a share of the texts of its cluster at least.
+    most_texts : texts of a cluster that are read.
+    """
+
+    words: int = 3
+    own_values: float = 0.5
+    fewest_words: float = 3.0
+    least_share: float = 0.05
+    most_texts: int = 2000
+
+
+WORDS = KeywordRules()
+
 _WORD = re.compile(r"[^\W\d_]{3,}")
 
 
@@ -43,7 +59,9 @@ def cluster_keywords(columns: Mapping[str, Any], Y: NDArray[Any], *, random_stat
     n_clusters = int(labels.max()) + 1
     if n_clusters < 2:
         return None
-    shares = [word_shares([texts[row] for row in np.flatnonzero(labels == c)[:MOST_TEXTS]]) for c in range(n_clusters)]
+    shares = [
+        word_shares([texts[row] for row in np.flatnonzero(labels == c)[: WORDS.most_texts]]) for c in range(n_clusters)
+    ]
     names = [", ".join(words) or None for words in keywords(shares)]
     return [names[label] if label >= 0 else None for label in labels.tolist()]
 
@@ -57,10 +75,10 @@ def prose(columns: Mapping[str, Any]) -> list[str] | None:
             continue
         texts = ["" if is_missing(value) else str(value) for value in array.tolist()]
         known = [text for text in texts if text]
-        if len(set(known)) <= OWN_VALUES * len(texts):
+        if len(set(known)) <= WORDS.own_values * len(texts):
             continue
-        n_words = float(np.mean([len(_WORD.findall(text)) for text in known[:MOST_TEXTS]]))
-        if n_words >= FEWEST_WORDS and (best is None or n_words > best[0]):
+        n_words = float(np.mean([len(_WORD.findall(text)) for text in known[: WORDS.most_texts]]))
+        if n_words >= WORDS.fewest_words and (best is None or n_words > best[0]):
             best = n_words, texts
     return None if best is None else best[1]
 
@@ -80,7 +98,9 @@ def keywords(shares: list[dict[str, float]]) -> list[list[str]]:
     chosen = []
     for one in shares:
         weight = {
-            word: share * float(np.log1p(mean / total[word])) for word, share in one.items() if share >= LEAST_SHARE
+            word: share * float(np.log1p(mean / total[word]))
+            for word, share in one.items()
+            if share >= WORDS.least_share
         }
-        chosen.append(sorted(weight, key=lambda word: (-weight[word], word))[:N_WORDS])
+        chosen.append(sorted(weight, key=lambda word: (-weight[word], word))[: WORDS.words])
     return chosen

@@ -20,14 +20,16 @@ from prismap._util.validation import changed
 from prismap.embeddings import TSNE, GradientDescent
 from prismap.exceptions import InputError
 from prismap.learners import GMLVQ
-from prismap.map._fitted import FittedMap, Given, like_rows
+from prismap.map._fitted import FittedMap, like_rows
 from prismap.map._fitting import fit_map
-from prismap.map._predictions import CLASS, MEAN, SHARE, SPREAD, votes_at
+from prismap.map._predictions import votes_at
+from prismap.map._recipe import Given
 from prismap.map._tables import may_lack
 from prismap.metrics import FisherMetric
 from prismap.metrics._geometry import data_metric
 from prismap.page._compute import ModelCompute
 from prismap.page._data import PageData
+from prismap.quality._votes import CLASS, MEAN, SHARE, SPREAD
 from prismap.relevance import FeatureRelevance, fisher_relevance
 from prismap.tables import encoding_of
 from prismap.target import SeveralTarget

@@ -1,4 +1,4 @@
-"""The page of a fitted `PrisMap`: as data, as a file and in a notebook."""
+"""The page of a fitted `PrisMap`: as data, as a file and in a notebook; also with what a trained model decides."""
 
 from __future__ import annotations
 
@@ -15,16 +15,18 @@ from numpy.typing import NDArray
 
 from prismap.comparisons._content import shown_text
 from prismap.inspection._map import MapDisplay
+from prismap.inspection._model import fidelity_words
+from prismap.inspection._model_view import ModelView
 from prismap.judging._judge import Judgement
 from prismap.judging._refits import Permuted
-from prismap.map._fitted import FittedMap, Given, like_rows
+from prismap.map._fitted import FittedMap, like_rows
 from prismap.map._judged import MadeMap
+from prismap.map._recipe import Given
 from prismap.map._refit import medoids_of
-from prismap.page._data import Curve, Layer, Neighbors, PageData, Relevance, Version
+from prismap.page._data import Curve, Layer, Neighbors, PageData, Raster, Relevance, Version
 from prismap.page._data import Target as PageTarget
 from prismap.page._document import show_in_notebook, write_html
 from prismap.page._keywords import cluster_keywords
-from prismap.page._of_model import with_model
 from prismap.quality import TargetScore, Trust, local_quality
 from prismap.quality._votes import VOTERS
 from prismap.relevance import column_relevance
@@ -309,3 +311,33 @@ def picture_of(page: PageData) -> bytes | None:
     with io.BytesIO() as file:
         figure.savefig(file, format="png", dpi=80)
         return file.getvalue()
+
+
+# --- a trained model behind the points --------------------------------------------------------------------------------
+
+
+#: Places along each side of the page's picture.
+RESOLUTION = 200
+
+
+def with_model(page: PageData, fitted: Any, model: Any) -> PageData:
+    """The page of a fitted `PrisMap` with what a trained model says at every place and of every row."""
+    given = fitted.map_.given
+    y = given.target.shown.named if given.target.exists else None
+    return with_view(page, ModelView.from_estimator(model, given.rows, y, map=fitted, grid_resolution=RESOLUTION))
+
+
+def with_view(page: PageData, view: ModelView) -> PageData:
+    """The page with the picture of a view of the same rows on the same map, in the colours of its points."""
+    rgba = view.task.paint(view, opaque=False)
+    legend = f"{view.task.picture} of {view.model_name} behind the points"
+    words = f"{view.model_name}: {fidelity_words(view)}"
+    raster = Raster(rgba[::-1], view.grid.extent, legend, page.layers[0].id, words)
+    return replace(page, raster=raster, misshown=view.misshown, target=target_of(page.target, view))
+
+
+def target_of(target: PageTarget, view: ModelView) -> PageTarget:
+    """The page's target with the model's answers beside it."""
+    kind: Any = view.kind
+    own = replace(target, kind=kind, classes=[str(name) for name in view.classes])
+    return own.with_entries(view.predicted if view.truth is None else view.truth, view.predicted)

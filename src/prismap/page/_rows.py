@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import io
 import math
-import re
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
@@ -13,14 +12,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from prismap.bundle._rows import safe_text
 from prismap.page._columns import column_array, column_numbers, is_missing, is_numeric, time_texts
 from prismap.page._compute import Placed
 from prismap.page._data import Layer, PageData, Target
 from prismap.tables import points_in_time
 
-#: What spreadsheets take for a formula, also after spaces and in full-width form; plain numbers are no formulas.
-_RISKY = re.compile(r"^\s*[=+\-@\uff1d\uff0b\uff0d\uff20]|^[\t\r\n]")
-_NUMBER = re.compile(r"[+-]?(\d+([.,]\d*)?|[.,]\d+)(e[+-]?\d+)?", re.IGNORECASE | re.ASCII)
 _ROWS_PER_CHUNK = 2000
 #: What the split says of new rows.
 NEW = "new"
@@ -36,8 +33,7 @@ def safe_cell(value: Any) -> Any:
         return ""
     if isinstance(value, (bool, int, float)):
         return value if math.isfinite(value) else ""
-    text = str(value)
-    return f"'{text}" if _RISKY.match(text) and not _NUMBER.fullmatch(text) else text
+    return safe_text(str(value))
 
 
 def csv_chunks(page: PageData, layer: Layer, rows: NDArray[np.intp]) -> Iterator[str]:

@@ -11,6 +11,7 @@ without a target follows the columns that vary most, a supervised one those that
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -23,9 +24,27 @@ from prismap.quality._votes import VOTERS, vote_of_lists
 
 #: Its name among the measures of a report.
 ALIGNMENT = "importance alignment"
-#: Columns from which on a rank correlation means something, and columns and rows that are looked at.
-FEWEST_COLUMNS, MOST_COLUMNS, MOST_ROWS = 6, 200, 500
-FEWEST_ROWS = 30
+
+
+@dataclass(frozen=True)
+class AlignmentRules:
+    """How much is looked at.
+
+    Attributes
+    ----------
+    fewest_columns : columns from which on a rank correlation means something.
+    most_columns : columns that are looked at.
+    fewest_rows : rows from which on neighbours say something of the target.
+    most_rows : rows that are looked at.
+    """
+
+    fewest_columns: int = 6
+    most_columns: int = 200
+    fewest_rows: int = 30
+    most_rows: int = 500
+
+
+RULES = AlignmentRules()
 
 
 def importance_alignment(X: Any, Y: Any, y: Any, *, random_state: Any = 0) -> Estimate | None:
@@ -58,12 +77,12 @@ def importance_alignment(X: Any, Y: Any, y: Any, *, random_state: Any = 0) -> Es
     """
     X, Y, y, rng = np.asarray(X, dtype=np.float64), np.asarray(Y), np.asarray(y), as_generator(random_state)
     rows = np.flatnonzero(np.isfinite(y) if y.dtype.kind == "f" else y >= 0)
-    if len(rows) > MOST_ROWS:
-        rows = np.sort(rng.choice(rows, MOST_ROWS, replace=False))
+    if len(rows) > RULES.most_rows:
+        rows = np.sort(rng.choice(rows, RULES.most_rows, replace=False))
     columns = np.flatnonzero(np.ptp(X[rows], axis=0) > 0) if len(rows) else np.empty(0, dtype=np.intp)
-    if len(columns) > MOST_COLUMNS:
-        columns = np.sort(rng.choice(columns, MOST_COLUMNS, replace=False))
-    if len(rows) < FEWEST_ROWS or len(columns) < FEWEST_COLUMNS:
+    if len(columns) > RULES.most_columns:
+        columns = np.sort(rng.choice(columns, RULES.most_columns, replace=False))
+    if len(rows) < RULES.fewest_rows or len(columns) < RULES.fewest_columns:
         return None
     for_target, for_map = importances(X[np.ix_(rows, columns)], Y[rows], y[rows], rng)
     if not np.ptp(for_target) or not np.ptp(for_map):

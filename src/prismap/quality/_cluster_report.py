@@ -22,7 +22,7 @@ import numpy as np
 from scipy.stats import norm
 from scipy.stats import t as student
 
-from prismap.quality._clusters import LEAST_GAP, Joined, grouped, join, meetings, some_rows, widest_gap
+from prismap.quality._clusters import CLUSTERS, Joined, grouped, join, meetings, some_rows, widest_gap
 from prismap.quality._votes import VOTERS, vote_on
 
 #: In so many of all maps of one Gaussian no gap is taken for one.
@@ -91,7 +91,7 @@ class MapClusters:
     @property
     def wide_from(self) -> float:
         """Gaps above this are wider than chance makes them, in 19 of 20 maps."""
-        return max(LEAST_GAP, null_limit(self.null_gaps))
+        return max(CLUSTERS.least_gap, null_limit(self.null_gaps))
 
     @property
     def unfounded(self) -> tuple[int, ...]:

@@ -27,18 +27,35 @@ from scipy.spatial.distance import pdist
 
 from prismap._util.random import as_generator
 
-#: A gap of one Gaussian is narrower in 19 of 20 maps.
-LEAST_GAP = 1.6
-#: Rows that clusters are looked for among: all distances between them are taken.
-MOST_ROWS = 3000
-#: Rows that a cluster has at least: a share of all, between these numbers.
-SMALLEST_SHARE, FEWEST_ROWS, ENOUGH_ROWS = 0.02, 10, 15
-CORE_NEIGHBORS = 5
-#: Of equal distances by the core of a row the shorter way comes first, whatever the order of the rows.
-TIE = 1e-9
+
+@dataclass(frozen=True)
+class ClusterRules:
+    """What counts as a cluster.
+
+    Attributes
+    ----------
+    least_gap : a gap of one Gaussian is narrower in 19 of 20 maps.
+    most_rows : rows that clusters are looked for among: all distances between them are taken.
+    smallest_share : rows that a cluster has at least: this share of all,
+    fewest_rows : but no fewer than this
+    enough_rows : and no more than this.
+    core_neighbors : neighbours that the core distance of a row reaches.
+    tie : of equal distances by the core of a row the shorter way comes first, whatever the order of the rows.
+    """
+
+    least_gap: float = 1.6
+    most_rows: int = 3000
+    smallest_share: float = 0.02
+    fewest_rows: int = 10
+    enough_rows: int = 15
+    core_neighbors: int = 5
+    tie: float = 1e-9
 
 
-def find_clusters(Y: Any, *, least_gap: float = LEAST_GAP, random_state: Any = 0) -> np.ndarray:
+CLUSTERS = ClusterRules()
+
+
+def find_clusters(Y: Any, *, least_gap: float = CLUSTERS.least_gap, random_state: Any = 0) -> np.ndarray:
     """The cluster of each row of a map, (n,): 0 for the largest; -1 for rows between clusters. All 0 without a gap.
 
     Parameters
@@ -97,11 +114,11 @@ def join(Y: np.ndarray) -> Joined:
     if p < 2:
         single = np.zeros(1, dtype=np.intp)
         return Joined(which, np.zeros(1), np.empty((0, 2), np.intp), np.empty(0), weight, (single, single, single + 1))
-    core = cKDTree(places).query(places, k=min(CORE_NEIGHBORS + 1, p))[0][:, -1]
+    core = cKDTree(places).query(places, k=min(CLUSTERS.core_neighbors + 1, p))[0][:, -1]
     D = pdist(places)
     cores = np.concatenate([np.maximum(core[i], core[i + 1 :]) for i in range(p)])  # of pairs in the order of D
     np.maximum(D, cores, out=cores)
-    Z = linkage(np.add(cores, TIE * D, out=cores), "single")
+    Z = linkage(np.add(cores, CLUSTERS.tie * D, out=cores), "single")
     children = Z[:, :2].astype(np.intp)
     weight = np.concatenate([weight, np.zeros(p - 1, dtype=weight.dtype)])
     count = np.concatenate([np.ones(p, dtype=np.intp), Z[:, 3].astype(np.intp)])
@@ -121,7 +138,7 @@ def meetings(joined: Joined) -> list[tuple[int, float]]:
     return [(int(t), float(joined.height[t] / max(map(joined.spacing, joined.children[t])))) for t in steps]
 
 
-def grouped(joined: Joined, least_gap: float = LEAST_GAP) -> tuple[np.ndarray, list[float]]:
+def grouped(joined: Joined, least_gap: float = CLUSTERS.least_gap) -> tuple[np.ndarray, list[float]]:
     """The cluster of each row, the largest first, and the gap of each; one cluster without a gap if there is none."""
     p, gaps = len(joined.core), dict(meetings(joined))
     inside: dict[int, list[int]] = {}
@@ -152,11 +169,11 @@ def widest_gap(Y: Any, random_state: Any = 0) -> float:
 
 def fewest_rows(n_rows: int) -> int:
     """Rows that a cluster has at least."""
-    return int(np.clip(np.ceil(SMALLEST_SHARE * n_rows), FEWEST_ROWS, ENOUGH_ROWS))
+    return int(np.clip(np.ceil(CLUSTERS.smallest_share * n_rows), CLUSTERS.fewest_rows, CLUSTERS.enough_rows))
 
 
 def some_rows(n_rows: int, random_state: Any) -> np.ndarray:
-    """All rows, or `MOST_ROWS` of them."""
-    if n_rows <= MOST_ROWS:
+    """All rows, or `ClusterRules.most_rows` of them."""
+    if n_rows <= CLUSTERS.most_rows:
         return np.arange(n_rows)
-    return np.sort(as_generator(random_state).choice(n_rows, MOST_ROWS, replace=False))
+    return np.sort(as_generator(random_state).choice(n_rows, CLUSTERS.most_rows, replace=False))

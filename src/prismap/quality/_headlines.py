@@ -310,7 +310,7 @@ def exaggerates(report: MapReport) -> Statement:
     if invented is None and (null := score.permuted_in_sample or score.permuted) is not None:
         figures["permuted"] = null_figure(null)
     if answer == "yes":
-        words = " ".join(_alarms(report, score, invented))
+        words = " ".join(_alarms(score, invented))
     elif answer == "no":
         words = f"The map does not exaggerate: {_reassurance(score)}."
     elif report.depth == "coordinates":
@@ -346,7 +346,7 @@ def exaggeration(report: MapReport) -> str:
     return "no" if bar(report) * sharpest < 0.5 * score.chance else "cannot tell"
 
 
-def _alarms(report: MapReport, score: TargetScore, invented: NullResult | None) -> list[str]:
+def _alarms(score: TargetScore, invented: NullResult | None) -> list[str]:
     sentences = []
     if invented is not None:
         sentences.append(

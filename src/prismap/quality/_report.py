@@ -10,12 +10,12 @@ from typing import Any
 
 from prismap._version import __version__
 from prismap.exceptions import InputError
+from prismap.quality._agreement import Levels
 from prismap.quality._cluster_report import MapClusters
 from prismap.quality._confounding import Confounding
 from prismap.quality._estimates import Estimate, RankCurve
 from prismap.quality._groups import Arrangement
 from prismap.quality._knn import Overlap
-from prismap.quality._levels import Levels
 from prismap.quality._report_text import full_text, html_of, methods_sentence, short_text
 from prismap.quality._scores import Recall, TargetScore
 from prismap.quality._statements import SCHEMA, Statement
@@ -147,8 +147,13 @@ class MapReport:
             raise InputError(f"target must be one of {', '.join(TARGETS)}; got {self.target!r}.")
         if self.depth not in DEPTHS:
             raise InputError(f"depth must be one of {', '.join(DEPTHS)}; got {self.depth!r}.")
-        if self.scores and self.target == "none":
+        if self.scores and not self.has_target:
             raise InputError("a report without a target (target='none') cannot hold scores of one.")
+
+    @property
+    def has_target(self) -> bool:
+        """Whether the map was judged by a target."""
+        return self.target != "none"
 
     @property
     def predicts_shares(self) -> bool:

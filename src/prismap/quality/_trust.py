@@ -62,13 +62,18 @@ class TrustRule:
     low: float = float("nan")
 
     @property
+    def has_target(self) -> bool:
+        """Whether trust is about a target, and not about the neighbours that a row keeps."""
+        return self.kind != "none"
+
+    @property
     def evidence(self) -> tuple[str, ...]:
         """What the rule asks about rows, by the names of `Trust.parts`."""
-        return ("kept",) if self.kind == "none" else ("vote", "told")
+        return ("vote", "told") if self.has_target else ("kept",)
 
     def chances(self, *evidence: np.ndarray) -> np.ndarray:
         """The trust in rows of these `vote` and `told`; without a target, that keep these shares of neighbours."""
-        if self.kind == "none":
+        if not self.has_target:
             levels = np.asarray(self.weights)
             return np.asarray(levels[np.rint(evidence[0] * (len(levels) - 1)).astype(np.intp)])
         score = self.weights[0] + as_features(*evidence) @ np.asarray(self.weights[1:])
@@ -116,7 +121,7 @@ class Trust(Brief):
         statement = (
             f"{(self.value < LOW[self.rule.kind]).mean():.0%} of the rows have a trust below {LOW[self.rule.kind]}"
         )
-        if self.rule.kind == "none":
+        if not self.rule.has_target:
             return f"{statement}, the share of rows that keep fewer neighbours on a map of data without structure"
         if self.rule.calibration_error != self.rule.calibration_error:
             return f"{statement}; {self.rule.n_judged} judged rows are too few independent ones to say how well it does"

@@ -28,6 +28,7 @@ from prismap.target import plural
 
 if TYPE_CHECKING:
     from prismap.quality._report import MapReport
+from prismap.quality._trust import FEWEST_WRONG
 
 #: Area under R_NX from here on, the words for how well neighbourhoods are then kept, and the answer.
 KEPT = (
@@ -36,8 +37,6 @@ KEPT = (
 )  # fmt: skip
 #: Fewer rows have hardly any neighbourhoods that a map could lose.
 FEWEST_ROWS = 20
-#: Fewer wrong rows do not show whether trust tells which they are.
-FEWEST_WRONG = 20
 #: Pairs of classes, rare classes, and targets that are named.
 MOST_PAIRS, MOST_RARE, MOST_NAMED = 3, 5, 8
 #: Rank correlation of distances between classes, and share of the groups whose nearest group is right, from here on;
@@ -243,7 +242,7 @@ def _structure(report: MapReport) -> Iterator[Statement]:
     if not report.structure:
         return
     curve = next(iter(report.structure.values()))
-    area, level = curve.auc_log_k, "detail" if report.target != "none" else "headline"
+    area, level = curve.auc_log_k, "detail" if report.has_target else "headline"
     plain = next((one for name, one in report.structure.items() if name.startswith("unsupervised")), None)
     figures = {"area": area} | ({} if plain is None else {"unsupervised": plain.auc_log_k})
     basis: dict[str, Any] = {"n_rows": curve.n_samples, "n_units": curve.n_samples}
@@ -291,10 +290,10 @@ def _arranged(report: MapReport) -> Iterator[Statement]:
 
 def _trusted(report: MapReport) -> Iterator[Statement]:
     rule = report.trust
-    if rule is None or rule.low != rule.low or not (shows(report) or rule.kind == "none"):
+    if rule is None or rule.low != rule.low or (rule.has_target and not shows(report)):
         return
     basis: dict[str, Any] = {"n_rows": rule.n_judged, "n_units": rule.n_judged}
-    if rule.kind == "none":
+    if not rule.has_target:
         share = f"{_percent(1 - rule.low)} of the rows keep"
         words = f"{share} more of their ten neighbours than 95 % of the rows do on a map of data without structure."
         yield Statement("rows_trusted", words, "headline", None, {"low": rule.low}, **basis)
@@ -329,7 +328,7 @@ def _clusters(report: MapReport) -> Iterator[Statement]:
         return
     n, readable = len(clusters.clusters), len(clusters.readable)
     figures = {"groups": n, "readable": readable} | ({"moved": clusters.moved} if clusters.n_runs else {})
-    level = "detail" if report.target != "none" else "headline"
+    level = "detail" if report.has_target else "headline"
     answer, words = "yes" if n == readable > 0 else "in part" if readable else "no", " ".join(clusters.words)
     if report.n_fitted < FEWEST_ROWS:
         answer, words = "cannot tell", f"Cannot tell from {report.n_fitted} rows whether the map has clusters."

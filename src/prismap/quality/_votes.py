@@ -47,6 +47,8 @@ VOTERS = 10
 SHARE_OF_CLASS = 0.5
 #: A search for neighbours ends here, although ties or rows without a vote leave the k-th one open.
 LONGEST_LIST = 1024
+#: Names of the columns that say what neighbours are like.
+CLASS, SHARE, MEAN, SPREAD = "neighbor_class", "neighbor_share", "neighbor_mean", "neighbor_std"
 #: Seats are fractions: differences up to this are rounding.
 EQUAL = 1e-9
 
@@ -100,6 +102,16 @@ class Vote:
         wins = self.winners[np.arange(len(codes)), codes] & (codes >= 0)
         return np.asarray(wins / self.winners.sum(axis=1))
 
+    def misses(self, target: Target) -> Numbers:
+        """How far the vote is from a target, (n,): the chance that it names another class."""
+        assert target.codes is not None
+        return 1.0 - self.right(target.codes)
+
+    def figures(self, target: Target) -> dict[str, NDArray[Any]]:
+        """What the vote says as columns of a table: the class that it names, and the share of the voters."""
+        names = np.array([str(name) for name in target.classes], dtype=object)
+        return {CLASS: names[self.named], SHARE: self.share}
+
     def beaten(self, codes: Rows) -> NDArray[np.bool_]:
         """Whether another class has more seats than these, (n,)."""
         votes = self.seats[np.arange(len(codes)), codes]
@@ -137,6 +149,15 @@ class NumberVote:
     def agreement(self, prediction: Numbers, tolerance: float) -> Numbers:
         """The share of the voters that agree with a prediction, (n,): that differ by no more than the tolerance."""
         return self.share_within(prediction, tolerance)
+
+    def misses(self, target: Target) -> Numbers:
+        """How far the vote is from a target, (n,), in standard deviations of it."""
+        spread = float(target.values[target.labelled].std()) or 1.0
+        return np.asarray(np.abs(self.mean - target.values) / spread)
+
+    def figures(self, target: Target) -> dict[str, NDArray[Any]]:
+        """What the vote says as columns of a table: its mean and standard deviation."""
+        return {MEAN: self.mean, SPREAD: self.std}
 
     def share_within(self, centre: Numbers, half: float) -> Numbers:
         """The share of the voters that are not farther than `half` from a number, (n,)."""

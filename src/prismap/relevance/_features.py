@@ -21,8 +21,16 @@ from prismap._util.random import as_generator
 from prismap._util.validation import check_rows
 from prismap.exceptions import InputError, PrismapWarning
 from prismap.learners._shared import canonical_omega
-from prismap.relevance._neighborhoods import backward_quality, forward_quality, map_neighborhoods
-from prismap.relevance._nerv import MapNeighbors, first_matrix, learn_matrix, learn_weights, map_neighbors
+from prismap.relevance._neighborhoods import (
+    MapNeighbors,
+    backward_quality,
+    first_matrix,
+    forward_quality,
+    learn_matrix,
+    learn_weights,
+    map_neighborhoods,
+    map_neighbors,
+)
 from prismap.target import exchange_units, read_groups
 
 #: Pairs of rows looked at in one step; with more rows, the neighbourhoods of a sample are judged.

@@ -12,6 +12,7 @@ apart. It is one if
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
 
@@ -23,27 +24,41 @@ from sklearn.ensemble import ExtraTreesClassifier, ExtraTreesRegressor
 from sklearn.linear_model import LogisticRegression
 
 from prismap._util.arrays import Numbers
-from prismap.relevance._target_columns import (
-    BETTER_THAN_CHANCE,
-    LEAK_ERROR,
-    LEAK_NRMSE,
-    Columns,
-    Leak,
-    as_one,
-    binned,
-    known_sample,
-    loo_classes,
-)
+from prismap.relevance._target_columns import LEAK, Columns, Leak, as_one, binned, known_sample, loo_classes
 from prismap.target import Target, split_rows
 
-#: Columns whose pairs are looked at, rows, and rows of a first look.
-MOST_COLUMNS, MOST_ROWS, FIRST_ROWS, FEWEST_ROWS = 24, 500, 200, 60
-#: A pair that errs this often at the first look is passed over.
-FIRST_ERROR, FIRST_NRMSE = 0.12, 0.3
-#: A column alone is of little use if it errs this share of what chance does; for numbers its nRMSE.
-LITTLE_USE, LITTLE_USE_NRMSE = 0.7, 0.3
-#: Rows are beside a line up to so many standard deviations; from this share of all on there are some.
-BESIDE, SOME = 0.25, 0.05
+
+@dataclass(frozen=True)
+class PairRules:
+    """Which pairs of columns are looked at, and when one is a leak.
+
+    Attributes
+    ----------
+    most_columns : columns whose pairs are looked at.
+    most_rows : rows that are looked at,
+    first_rows : at the first look.
+    fewest_rows : the fewest rows that are enough.
+    first_error : a pair that errs this often at the first look is passed over.
+    first_nrmse : the same of numbers.
+    little_use : a column alone is of little use if it errs this share of what chance does.
+    little_use_nrmse : the same of numbers: its nRMSE.
+    beside : rows are beside a line up to so many standard deviations.
+    some : from this share of all rows on, some are beside it.
+    """
+
+    most_columns: int = 24
+    most_rows: int = 500
+    first_rows: int = 200
+    fewest_rows: int = 60
+    first_error: float = 0.12
+    first_nrmse: float = 0.3
+    little_use: float = 0.7
+    little_use_nrmse: float = 0.3
+    beside: float = 0.25
+    some: float = 0.05
+
+
+PAIRS = PairRules()
 
 
 def leaking_pairs(columns: Columns, target: Target, *, seed: int = 0) -> list[Leak]:
@@ -63,13 +78,13 @@ def leaking_pairs(columns: Columns, target: Target, *, seed: int = 0) -> list[Le
     >>> [leak.names for leak in leaking_pairs(columns, make_target(after - before, 300))]
     [('before', 'after')]
     """
-    rows = np.random.default_rng(seed).permutation(known_sample(target, seed))[:MOST_ROWS]
-    if len(rows) < FEWEST_ROWS:
+    rows = np.random.default_rng(seed).permutation(known_sample(target, seed))[: PAIRS.most_rows]
+    if len(rows) < PAIRS.fewest_rows:
         return []
     y = target.values[rows]
     used = {name: np.asarray(values, dtype=np.float64)[rows] for name, values in columns.items()}
     used = {name: block for name, block in used.items() if np.ptp(block, axis=0).any()}
-    few = len(used) <= 2 * MOST_COLUMNS  # all pairs cost less than the trees, which are grown if there is a leak
+    few = len(used) <= 2 * PAIRS.most_columns  # all pairs cost less than the trees, which are grown if there is a leak
     used = used if few else most_useful(used, y, seed)
     leaks = class_pairs(used, y) if target.codes is not None else number_pairs(used, y)
     if few and leaks:
@@ -80,13 +95,13 @@ def leaking_pairs(columns: Columns, target: Target, *, seed: int = 0) -> list[Le
 
 def most_useful(columns: dict[str, Numbers], y: NDArray[Any], seed: int) -> dict[str, Numbers]:
     """Of many columns those that trees use most: they split by a column that tells only together with another."""
-    if len(columns) <= MOST_COLUMNS:
+    if len(columns) <= PAIRS.most_columns:
         return columns
     kind = ExtraTreesRegressor if y.dtype.kind == "f" else ExtraTreesClassifier
     blocks = [block.reshape(len(y), -1) for block in columns.values()]
     use = kind(n_estimators=100, min_samples_leaf=5, random_state=seed).fit(np.hstack(blocks), y).feature_importances_
     first = np.cumsum([0, *(block.shape[1] for block in blocks)])[:-1]
-    kept = set(np.argsort(-np.add.reduceat(use, first), kind="stable")[:MOST_COLUMNS].tolist())
+    kept = set(np.argsort(-np.add.reduceat(use, first), kind="stable")[: PAIRS.most_columns].tolist())
     return {name: block for place, (name, block) in enumerate(columns.items()) if place in kept}
 
 
@@ -96,7 +111,7 @@ def most_useful(columns: dict[str, Numbers], y: NDArray[Any], seed: int) -> dict
 def class_pairs(columns: dict[str, Numbers], y: NDArray[Any]) -> list[Leak]:
     """The leaks of classes by two columns."""
     chance = 1.0 - np.bincount(y).max() / len(y)
-    limit = min(LEAK_ERROR, chance / BETTER_THAN_CHANCE)
+    limit = min(LEAK.error, chance / LEAK.better_than_chance)
     if limit * len(y) < 1:
         return []
     places = {name: even(values) for name, values in columns.items()}
@@ -118,21 +133,21 @@ def pair_error(
 
     alone : the error of the better one by itself. limit : the error of a leak at most.
     """
-    Z, first = np.hstack(places), slice(FIRST_ROWS)
-    by_line = len(np.unique(y)) == 2 and Z.shape[1] == 2 and alone > BETTER_THAN_CHANCE * limit
-    if alone < LITTLE_USE * chance and not by_line:
+    Z, first = np.hstack(places), slice(PAIRS.first_rows)
+    by_line = len(np.unique(y)) == 2 and Z.shape[1] == 2 and alone > LEAK.better_than_chance * limit
+    if alone < PAIRS.little_use * chance and not by_line:
         return None
-    if nearest_error(Z[first], y[first]) > min(FIRST_ERROR, chance / 2):
+    if nearest_error(Z[first], y[first]) > min(PAIRS.first_error, chance / 2):
         return None
-    if alone >= LITTLE_USE * chance and (error := nearest_error(Z, y)) <= limit:
+    if alone >= PAIRS.little_use * chance and (error := nearest_error(Z, y)) <= limit:
         return error
     if not by_line:
         return None
     score = line_scores(np.column_stack(pair), y, limit)
     if score is None:
         return None
-    beside = (np.abs(score) < BESIDE * score.std()).mean()
-    return float(wrong_side(score, y).mean()) if beside >= SOME else None
+    beside = (np.abs(score) < PAIRS.beside * score.std()).mean()
+    return float(wrong_side(score, y).mean()) if beside >= PAIRS.some else None
 
 
 def even(values: Numbers) -> Numbers:
@@ -192,11 +207,11 @@ def number_pair(names: tuple[str, str], a: Numbers, b: Numbers, y: NDArray[Any])
     if max(a.size, b.size) > len(y):  # a category
         return None
     a, b = a.ravel(), b.ravel()
-    first = slice(FIRST_ROWS)
-    if law_error(y[first], a[first], b[first]) > FIRST_NRMSE:
+    first = slice(PAIRS.first_rows)
+    if law_error(y[first], a[first], b[first]) > PAIRS.first_nrmse:
         return None
     error = law_error(y, a, b)
-    if error > LEAK_NRMSE or min(law_error(y, a), law_error(y, b)) < LITTLE_USE_NRMSE:
+    if error > LEAK.nrmse or min(law_error(y, a), law_error(y, b)) < PAIRS.little_use_nrmse:
         return None
     return Leak(names, error, f"an nRMSE of {error:.3f}", "pair")
 

@@ -18,17 +18,54 @@ from scipy.stats import beta, binom, chi2, chi2_contingency, kruskal, ncx2, rank
 
 from prismap.target import Target
 
-#: Rows that are looked at, and the fewest that are enough.
+#: Rows that are looked at, for a target and for clusters, and the fewest that are enough.
 MOST_ROWS, FEWEST_ROWS = 2000, 20
-#: A column gives the target away if it alone errs this rarely, ten times more rarely than chance.
-LEAK_ERROR, LEAK_NRMSE, BETTER_THAN_CHANCE = 0.02, 0.05, 10.0
+
+
+@dataclass(frozen=True)
+class LeakRules:
+    """When a column gives the target away.
+
+    Attributes
+    ----------
+    error : it alone errs this rarely,
+    nrmse : or a number's nRMSE is this small,
+    better_than_chance : and so many times more rarely than chance.
+    """
+
+    error: float = 0.02
+    nrmse: float = 0.05
+    better_than_chance: float = 10.0
+
+
+LEAK = LeakRules()
+
 #: How sure each finding must be, over all columns together.
 ALPHA = 0.01
-#: A column is silent if it gives no hint at this level, though a weak relation would with this chance.
-HINT, WEAK, POWER = 0.05, 0.2, 0.95
-#: Cohen's w from which on gaps are a relation that a reader should know of.
-STRONG = 0.3
-MOST_BINS = 10
+
+
+@dataclass(frozen=True)
+class TellingRules:
+    """When a column says something about the target, or is silent.
+
+    Attributes
+    ----------
+    hint : a column is silent if it gives no hint at this level,
+    weak : though a weak relation, of this Cohen's w,
+    power : would with this chance.
+    strong : Cohen's w from which on gaps are a relation that a reader should know of.
+    most_bins : bins of a column's values.
+    """
+
+    hint: float = 0.05
+    weak: float = 0.2
+    power: float = 0.95
+    strong: float = 0.3
+    most_bins: int = 10
+
+
+TELLING = TellingRules()
+
 
 Columns = Mapping[str, NDArray[np.float64]]
 
@@ -136,7 +173,7 @@ def class_leak(name: str, value: NDArray[Any], y: NDArray[Any], ordered: bool) -
     """What a column gives away of classes, if that is nearly all, and how likely that is by chance."""
     chance = 1.0 - np.bincount(y).max() / len(y)
     error = float((loo_classes(value, y, ordered) != y).mean())
-    perfect = error <= min(LEAK_ERROR, chance / BETTER_THAN_CHANCE)
+    perfect = error <= min(LEAK.error, chance / LEAK.better_than_chance)
     leak = Leak((name,), error, f"{100 * error:.1f} % error") if perfect else None
     return leak, float(binom.cdf(round(error * len(y)), len(y), chance))
 
@@ -144,12 +181,12 @@ def class_leak(name: str, value: NDArray[Any], y: NDArray[Any], ordered: bool) -
 def number_leak(name: str, value: NDArray[Any], y: NDArray[Any], ordered: bool) -> tuple[Leak | None, float]:
     """The same of a number."""
     error = float(np.sqrt(np.mean((loo_values(value, y, ordered) - y) ** 2)) / (y.std() or 1.0))
-    leak = Leak((name,), error, f"an nRMSE of {error:.3f}") if error <= LEAK_NRMSE else None
+    leak = Leak((name,), error, f"an nRMSE of {error:.3f}") if error <= LEAK.nrmse else None
     return leak, float(beta.sf(1 - min(error, 1.0) ** 2, 0.5, (len(y) - 2) / 2))
 
 
 def telling_gaps(gaps: Mapping[str, NDArray[np.bool_]], target: Target, *, n_columns: int | None = None) -> list[Leak]:
-    """The columns whose missing values predict the target, and not a little: with a Cohen's w of `STRONG` at least.
+    """The columns whose missing values predict the target, and not a little (`TellingRules.strong`).
 
     Parameters
     ----------
@@ -168,7 +205,7 @@ def telling_gaps(gaps: Mapping[str, NDArray[np.bool_]], target: Target, *, n_col
         if len(rows) < FEWEST_ROWS or (table.sum(axis=1) < 5).any() or table.shape[1] < 2:
             continue
         statistic, luck, *_ = chi2_contingency(table, correction=False)
-        if luck * (n_columns or len(gaps)) < ALPHA and statistic >= STRONG**2 * len(rows):
+        if luck * (n_columns or len(gaps)) < ALPHA and statistic >= TELLING.strong**2 * len(rows):
             leaks.append(_gap_leak(name, missing, target.take(rows)))
     return sorted(leaks, key=lambda leak: leak.error)
 
@@ -200,7 +237,7 @@ def telling_columns(
     """Whether each column alone says anything about the target, in whatever form; parameters as `leaking_columns`.
 
     True if a test finds it, over all columns together. False if no test has a hint of it (at 5 %, for this column
-    alone) though a weak relation, of a Cohen's w of `WEAK`, would give one with a chance of `POWER`. None if neither:
+    alone) though a weak relation would most probably give one (`TellingRules`). None if neither:
     nothing is known of the column.
     """
     rows = known_sample(target, seed)
@@ -209,14 +246,14 @@ def telling_columns(
     rows, groups = rows[keep], np.unique(groups[keep], return_inverse=True)[1]
     if len(rows) < FEWEST_ROWS or len(np.unique(groups)) < 2:
         return dict.fromkeys(columns, None)
-    n_bins = int(np.clip(len(rows) / (5 * len(np.unique(groups))), 2, MOST_BINS))
+    n_bins = int(np.clip(len(rows) / (5 * len(np.unique(groups))), 2, TELLING.most_bins))
     among = n_columns or len(columns)
     telling: dict[str, bool | None] = {}
     for name, values in columns.items():
         value, ordered = as_one(values[rows])
         luck, power = _dependence(binned(value, n_bins) if ordered else value, groups)
         trend = _trend(value, groups) if ordered else 1.0
-        silent = min(luck, trend) > HINT and power >= POWER
+        silent = min(luck, trend) > TELLING.hint and power >= TELLING.power
         telling[name] = True if 2 * min(luck, trend) * among < ALPHA else False if silent else None
     return telling
 
@@ -281,7 +318,7 @@ def binned(value: NDArray[Any], n_bins: int) -> NDArray[Any]:
 
 
 def _dependence(first: NDArray[Any], second: NDArray[Any]) -> tuple[float, float]:
-    """How likely two codings are so dependent by chance, and the power of that test at `HINT` for a weak relation.
+    """How likely two codings are so dependent by chance, and the power of that test for a weak relation.
 
     The chi-squared statistic of n rows has about the noncentrality ``n w^2`` (Cohen 1988, sec. 7.2).
     """
@@ -291,7 +328,7 @@ def _dependence(first: NDArray[Any], second: NDArray[Any]) -> tuple[float, float
     if len(table) < 2:
         return 1.0, 0.0
     freedom = (table.shape[0] - 1) * (table.shape[1] - 1)
-    power = ncx2.sf(chi2.isf(HINT, freedom), freedom, table.sum() * WEAK**2)
+    power = ncx2.sf(chi2.isf(TELLING.hint, freedom), freedom, table.sum() * TELLING.weak**2)
     return float(chi2_contingency(table)[1]), float(power)
 
 

@@ -1,7 +1,9 @@
 """Data files in, numbers out: delimited text, jsonl, xlsx, parquet, arrow and numpy; and the encoding of a map."""
 
 from prismap.tables._arrow import arrow_batches as arrow_batches
+from prismap.tables._arrow import is_frame as is_frame
 from prismap.tables._arrow import table_from_arrow as table_from_arrow
+from prismap.tables._arrow import table_from_frame as table_from_frame
 from prismap.tables._cells import NAMES as NAMES
 from prismap.tables._cells import is_cells as is_cells
 from prismap.tables._cells import load_cells as load_cells
@@ -12,8 +14,6 @@ from prismap.tables._encoding import Encoded as Encoded
 from prismap.tables._encoding import TableEncoding
 from prismap.tables._encoding import encoding_of as encoding_of
 from prismap.tables._encoding import points_in_time as points_in_time
-from prismap.tables._frames import is_frame as is_frame
-from prismap.tables._frames import table_from_frame as table_from_frame
 from prismap.tables._learning import learn_encoding as learn_encoding
 from prismap.tables._reading import ENDINGS as ENDINGS
 from prismap.tables._reading import read_batches as read_batches

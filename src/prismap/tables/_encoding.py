@@ -20,9 +20,9 @@ from numpy.typing import NDArray
 
 from prismap._util.repr import Brief
 from prismap.exceptions import FileFormatError, InputError
+from prismap.tables._arrow import table_from_frame
 from prismap.tables._cells import matrix_named_by
 from prismap.tables._column import Column, TextColumn, infinite_count, missing_count
-from prismap.tables._frames import table_from_frame
 from prismap.tables._parsed_text import date_format, is_known, kind_of, numbers_of
 from prismap.tables._table import Roles, Table, nearest, quoted
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -32,11 +33,45 @@ from prismap.tables._table import Roles, Table, quoted
 MAX_LEVELS = 30
 #: Whole numbers of cells above this are taken for raw counts, which no distance should be measured by.
 COUNTS_FROM = 20
-#: Columns whose numbers are learnt at a time, copies of them that this takes, and bytes that these may take.
-BLOCK, COPIES, BLOCK_BYTES = 1024, 4, 64 * 2**20
-#: Extreme values dominate a column of at least `FEWEST_VALUES` if its standard deviation is `DOMINATED` times that
-#: after clipping this share of the values on either side.
-DOMINATED, TAIL, FEWEST_VALUES = 5.0, 0.05, 40
+
+
+@dataclass(frozen=True)
+class LearningBlocks:
+    """How many columns are learnt at a time.
+
+    Attributes
+    ----------
+    columns : columns whose numbers are learnt at a time.
+    copies : copies of them that this takes.
+    most_bytes : bytes that these may take.
+    """
+
+    columns: int = 1024
+    copies: int = 4
+    most_bytes: int = 64 * 2**20
+
+
+BLOCKS = LearningBlocks()
+
+
+@dataclass(frozen=True)
+class OutlierRules:
+    """When extreme values dominate a column.
+
+    Attributes
+    ----------
+    factor : its standard deviation is so many times that after clipping
+    tail : this share of the values on either side,
+    fewest_values : and it has so many values at least.
+    """
+
+    factor: float = 5.0
+    tail: float = 0.05
+    fewest_values: int = 40
+
+
+OUTLIERS = OutlierRules()
+
 #: Names of an index that was written with a table; "Unnamed: 0" is what pandas makes of one without a name.
 _ROW_NUMBERS = re.compile(r"unnamed_\d+|Unnamed: 0(\.\d+)?|level_0|__index_level_\d+__")
 _ID_NAME = re.compile(r"(.*[_ .-])?(id|ids|key|uuid|guid|index|nr|no)|row_?(number|num|nr|no)?|.*[a-z]I[Dd]")
@@ -233,7 +268,8 @@ def _learn_columns(
         else:
             learnt[name] = _learn_text(name, column, standardize, impute)
     names = list(numbers)
-    size = int(np.clip(BLOCK_BYTES // max(8 * COPIES * len(next(iter(columns.values()))), 1), 1, BLOCK))
+    column_bytes = max(8 * BLOCKS.copies * len(next(iter(columns.values()))), 1)
+    size = int(np.clip(BLOCKS.most_bytes // column_bytes, 1, BLOCKS.columns))
     for start in range(0, len(names), size):
         part = names[start : start + size]
         block = np.column_stack([numbers[name] for name in part]).astype(np.float64)
@@ -368,13 +404,13 @@ def far_out(columns: dict[str, Column]) -> dict[str, int]:
     counts = {}
     for name, values in columns.items():
         known = np.empty(0) if isinstance(values, TextColumn) else values[np.isfinite(values)]
-        if len(known) < FEWEST_VALUES:
+        if len(known) < OUTLIERS.fewest_values:
             continue
         known = known / (np.abs(known).max() or 1.0)  # squares do not overflow
-        low, middle, high = np.quantile(known, [TAIL, 0.5, 1 - TAIL])
+        low, middle, high = np.quantile(known, [OUTLIERS.tail, 0.5, 1 - OUTLIERS.tail])
         usual = float(np.clip(known, low, high).std())
-        if usual > 0 and known.std() > DOMINATED * usual:
-            counts[name] = int((np.abs(known - middle) > 2 * DOMINATED * usual).sum())
+        if usual > 0 and known.std() > OUTLIERS.factor * usual:
+            counts[name] = int((np.abs(known - middle) > 2 * OUTLIERS.factor * usual).sum())
     return counts
 
 

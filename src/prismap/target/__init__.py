@@ -25,13 +25,13 @@ from prismap.target._kinds import NoTarget as NoTarget
 from prismap.target._kinds import RealTarget as RealTarget
 from prismap.target._kinds import SeveralTarget as SeveralTarget
 from prismap.target._kinds import Target
+from prismap.target._labels import known_order as known_order
 from prismap.target._levels import Levels as Levels
 from prismap.target._levels import read_levels as read_levels
 from prismap.target._making import encode_like as encode_like
 from prismap.target._making import make_target
 from prismap.target._order import order_dependence as order_dependence
 from prismap.target._order import time_blocks as time_blocks
-from prismap.target._orders import known_order as known_order
 from prismap.target._suspicions import Suspicion as Suspicion
 from prismap.target._suspicions import suspicious_columns as suspicious_columns
 from prismap.target._units import Units as Units

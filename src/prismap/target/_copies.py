@@ -17,9 +17,10 @@ are copies. Rows of a single column are copies in the latter case only.
 **Near copies are nearer to each other than the rows around them let one expect.** Let r_1 <= r_2 <= ... be the
 distances of a row to its neighbours. Where rows lie with a density that changes little over this range, in d
 dimensions, the gaps ``e_k = k log(r_{k+1} / r_k)`` are independent and exponential with mean 1/d for every k (Levina
-and Bickel 2005; Facco et al. 2017 for k = 1). Gaps at later neighbours (`REFERENCE`) estimate d. A row with m - 1 near
-copies has a long gap at k = m - 1, which is held against the exponential distribution by the false discovery rate of
-Benjamini and Hochberg (1995) over all rows. Rows on a curve or in a film have neighbours on both sides and no gap.
+and Bickel 2005; Facco et al. 2017 for k = 1). Gaps at later neighbours (`NearRules.reference`) estimate d. A row with
+m - 1 near copies has a long gap at k = m - 1, which is held against the exponential distribution by the false discovery
+rate of Benjamini and Hochberg (1995) over all rows. Rows on a curve or in a film have neighbours on both sides and no
+gap.
 """
 
 from __future__ import annotations
@@ -43,22 +44,65 @@ from prismap._util.search import partition_neighbors
 CHANCE_FACTOR = 4.0
 #: Pairs of columns in which near misses are counted, times rows.
 MISSES_BUDGET = 5_000_000
-#: A group of near copies has at most so many rows, and gaps from there to the last neighbour are the reference.
-MOST_COPIES, LAST_NEIGHBOR = 10, 24
-REFERENCE = slice(MOST_COPIES - 1, LAST_NEIGHBOR)
-#: Share of false discoveries among rows with a gap, and the least ratio of distances that is one.
-FALSE_SHARE, LEAST_RATIO = 0.01, 2.0
-#: A gap of more than the first number of mean lengths has one row in twenty by chance. If the second share of the rows
-#: has one after the same number of neighbours, the table as a whole is made of copies, and shorter gaps count.
-LONG_GAP, SHARE_OF_ROWS, CLEAR_GAP = 3.0, 0.36, 2.0
-#: Columns that lack a larger share of their values are left out, if others remain.
-MOST_MISSING = 0.1
-#: Distances that are equal for so large a share of the rows are steps of a lattice, which has gaps without copies.
-LATTICE = 0.05
-#: With more rows than the first number, so many rows are looked at first, and the rest only if this share has copies.
-MANY_ROWS, SAMPLE_ROWS, RARE = 10_000, 2_000, 0.01
-#: Their columns, if they are more than this number, are projected at random on so many directions.
-MANY_COLUMNS = 100
+
+
+@dataclass(frozen=True)
+class NearRules:
+    """When rows count as near copies of each other.
+
+    Attributes
+    ----------
+    most_copies : rows of a group at most; gaps from there to the last neighbour are the reference.
+    last_neighbor : the last neighbour that is looked at.
+    false_share : share of false discoveries among rows with a gap.
+    least_ratio : the least ratio of distances that is a gap.
+    long_gap : one row in twenty has a gap of more mean lengths than this by chance.
+    share_of_rows : if so large a share of the rows has a long gap after the same number of neighbours, the table as
+        a whole is made of copies, and shorter gaps count.
+    clear_gap : the mean lengths of those shorter gaps.
+    most_missing : columns that lack a larger share of their values are left out, if others remain.
+    lattice : distances that are equal for so large a share of the rows are steps of a lattice, which has gaps
+        without copies.
+    """
+
+    most_copies: int = 10
+    last_neighbor: int = 24
+    false_share: float = 0.01
+    least_ratio: float = 2.0
+    long_gap: float = 3.0
+    share_of_rows: float = 0.36
+    clear_gap: float = 2.0
+    most_missing: float = 0.1
+    lattice: float = 0.05
+
+    @property
+    def reference(self) -> slice:
+        """The gaps that the number of dimensions is estimated from."""
+        return slice(self.most_copies - 1, self.last_neighbor)
+
+
+NEAR = NearRules()
+
+
+@dataclass(frozen=True)
+class ManyRows:
+    """How near copies are looked for among many rows.
+
+    Attributes
+    ----------
+    rows : with more rows than this, a sample is looked at first.
+    sample : rows of that sample.
+    rare : the other rows are looked at only if so large a share of the sample has copies.
+    columns : if there are more columns, they are projected at random on so many directions.
+    """
+
+    rows: int = 10_000
+    sample: int = 2_000
+    rare: float = 0.01
+    columns: int = 100
+
+
+MANY = ManyRows()
 
 
 @dataclass(frozen=True)
@@ -185,7 +229,7 @@ def hashed(X: NDArray[Any]) -> NDArray[np.uint64]:
 def equally_often(units: Rows) -> bool:
     """Whether every row is there twice, or three times, and so on: chance would not deal them so evenly."""
     sizes = np.bincount(units)
-    return len(sizes) >= MOST_COPIES and int(np.gcd.reduce(sizes)) > 1
+    return len(sizes) >= NEAR.most_copies and int(np.gcd.reduce(sizes)) > 1
 
 
 def n_pairs(keys: NDArray[Any]) -> float:
@@ -253,7 +297,7 @@ def near_copies(X: Any, data: str = "vectors", rng: np.random.Generator | None =
         return none
     exact = exact_copies(rows, data)  # of these columns, which may be fewer than those of X
     first = np.unique(exact.units, return_index=True)[1]
-    if (exact.by_chance and not exact) or len(first) <= LAST_NEIGHBOR + 1:
+    if (exact.by_chance and not exact) or len(first) <= NEAR.last_neighbor + 1:
         return none
     near = near_vectors(rows[first], rng) if data == "vectors" else near_groups(*nearest_in(rows[np.ix_(first, first)]))
     return Copies(number_units(near.units[exact.units]), ratio=near.ratio, sampled=near.sampled)
@@ -274,8 +318,8 @@ def measured(X: Any, data: str) -> Any:
         return S if data == "dissimilarity" else np.sqrt(np.maximum(own[:, None] + own - 2 * S, 0))
     if sp.issparse(X):
         return without_empty_columns(X)
-    X = np.asarray(X, dtype=np.float32 if len(X) > MANY_ROWS else np.float64)
-    full = np.isnan(X).mean(axis=0) <= MOST_MISSING  # rows that lack the same values would be near each other
+    X = np.asarray(X, dtype=np.float32 if len(X) > MANY.rows else np.float64)
+    full = np.isnan(X).mean(axis=0) <= NEAR.most_missing  # rows that lack the same values would be near each other
     Z = mean_filled(X[:, full] if full.sum() >= 2 else X)
     mean, spread = (of(axis=0, dtype=np.float64).astype(Z.dtype) for of in (Z.mean, Z.std))
     inner = ((Z.min(axis=0) < Z) & (Z.max(axis=0) > Z)).any(axis=0) & (spread > 0)  # the squares of 1e-200 are 0
@@ -294,50 +338,50 @@ def nearest_in(D: Numbers) -> tuple[Numbers, Rows]:
     """The nearest rows of each row of a matrix of distances."""
     D = D.copy()
     np.fill_diagonal(D, np.inf)
-    indices = np.argsort(D, axis=1, kind="stable")[:, : LAST_NEIGHBOR + 1]
+    indices = np.argsort(D, axis=1, kind="stable")[:, : NEAR.last_neighbor + 1]
     return np.take_along_axis(D, indices, axis=1), indices
 
 
 def near_vectors(Z: Any, rng: np.random.Generator) -> Copies:
     """Near copies among vectors."""
     n_rows, n_columns = Z.shape
-    if n_rows > MANY_ROWS and n_columns > MANY_COLUMNS:
-        Z = np.asarray(Z @ rng.normal(size=(n_columns, MANY_COLUMNS)).astype(Z.dtype))
-    Z = Z.toarray() if sp.issparse(Z) and n_columns <= MANY_COLUMNS else Z
-    search = NearestNeighbors(n_neighbors=LAST_NEIGHBOR + 1).fit(Z)
-    if n_rows <= MANY_ROWS:
+    if n_rows > MANY.rows and n_columns > MANY.columns:
+        Z = np.asarray(Z @ rng.normal(size=(n_columns, MANY.columns)).astype(Z.dtype))
+    Z = Z.toarray() if sp.issparse(Z) and n_columns <= MANY.columns else Z
+    search = NearestNeighbors(n_neighbors=NEAR.last_neighbor + 1).fit(Z)
+    if n_rows <= MANY.rows:
         return near_groups(*search.kneighbors())
-    sample = np.sort(rng.choice(n_rows, SAMPLE_ROWS, replace=False))
-    distances = search.kneighbors(Z[sample], LAST_NEIGHBOR + 2)[0][:, 1:]
-    if is_lattice(distances) or gaps(distances)[1].mean() < RARE:
+    sample = np.sort(rng.choice(n_rows, MANY.sample, replace=False))
+    distances = search.kneighbors(Z[sample], NEAR.last_neighbor + 2)[0][:, 1:]
+    if is_lattice(distances) or gaps(distances)[1].mean() < MANY.rare:
         return Copies(np.arange(n_rows), ratio=1.0, sampled=True)
 
     def between(a: Rows, b: Rows) -> Any:
         return np.sqrt(np.maximum(squares[a][:, None] + squares[b] - 2 * Z[a] @ Z[b].T, 0))
 
     squares = np.einsum("ij,ij->i", Z, Z)
-    nearest = partition_neighbors(between, n_rows, LAST_NEIGHBOR + 1, recall=0.9, random_state=rng, most_rounds=4)
+    nearest = partition_neighbors(between, n_rows, NEAR.last_neighbor + 1, recall=0.9, random_state=rng, most_rounds=4)
     return near_groups(np.asarray(nearest.distances, dtype=np.float64), nearest.indices)
 
 
 def gaps(distances: Numbers) -> tuple[Rows, NDArray[np.bool_], Numbers]:
     """(place, whether, ratio): the longest gap of each row comes after so many neighbours, and whether it is one.
 
-    If the table as a whole is made of copies (`SHARE_OF_ROWS`), shorter gaps count than for single rows.
+    If the table as a whole is made of copies (`NearRules.share_of_rows`), shorter gaps count than for single rows.
     """
     with np.errstate(divide="ignore", invalid="ignore"):
         ratios = np.nan_to_num(distances[:, 1:] / distances[:, :-1], nan=1.0)
-    lengths = np.arange(1, LAST_NEIGHBOR + 1) * np.minimum(np.log(ratios), 1e3)
-    scores = lengths[:, : MOST_COPIES - 1] / max(float(lengths[:, REFERENCE].mean()), 1e-12)
+    lengths = np.arange(1, NEAR.last_neighbor + 1) * np.minimum(np.log(ratios), 1e3)
+    scores = lengths[:, : NEAR.most_copies - 1] / max(float(lengths[:, NEAR.reference].mean()), 1e-12)
     place = scores.argmax(axis=1)
     every = np.arange(len(place))
-    p_values = np.minimum(1.0, (MOST_COPIES - 1) * np.exp(-scores[every, place]))
-    whether = discoveries(p_values, FALSE_SHARE) & (ratios[every, place] >= LEAST_RATIO)
-    shares = (scores > LONG_GAP).mean(axis=0)
-    if shares.max() >= SHARE_OF_ROWS:
+    p_values = np.minimum(1.0, (NEAR.most_copies - 1) * np.exp(-scores[every, place]))
+    whether = discoveries(p_values, NEAR.false_share) & (ratios[every, place] >= NEAR.least_ratio)
+    shares = (scores > NEAR.long_gap).mean(axis=0)
+    if shares.max() >= NEAR.share_of_rows:
         within = scores[:, : int(shares.argmax()) + 1]
         place = np.where(whether, place, within.argmax(axis=1))
-        whether |= within.max(axis=1) > CLEAR_GAP
+        whether |= within.max(axis=1) > NEAR.clear_gap
     return place + 1, whether, ratios[every, place]
 
 
@@ -351,7 +395,7 @@ def discoveries(p_values: Numbers, rate: float) -> NDArray[np.bool_]:
 def is_lattice(distances: Numbers) -> bool:
     """Whether many rows have several nearest rows, or distinct rows are at distance 0."""
     ties = distances[:, 1] - distances[:, 0] <= 1e-9 * distances[:, 1]
-    return float(ties.mean()) > LATTICE or float((distances[:, 0] <= 0).mean()) > LATTICE
+    return float(ties.mean()) > NEAR.lattice or float((distances[:, 0] <= 0).mean()) > NEAR.lattice
 
 
 def near_groups(distances: Numbers, indices: Rows) -> Copies:
@@ -360,7 +404,7 @@ def near_groups(distances: Numbers, indices: Rows) -> Copies:
     if is_lattice(distances):
         return Copies(np.arange(n_rows), ratio=1.0)
     place, whether, ratio = gaps(distances)
-    named = (np.arange(MOST_COPIES - 1) < place[:, None]) & whether[:, None]
+    named = (np.arange(NEAR.most_copies - 1) < place[:, None]) & whether[:, None]
     rows, columns = np.nonzero(named)
     graph = sp.csr_array((np.ones(len(rows)), (rows, indices[rows, columns])), shape=(n_rows, n_rows))
     units = number_units(connected_components(graph.multiply(graph.T), directed=False)[1])

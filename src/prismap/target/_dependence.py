@@ -23,7 +23,7 @@ from prismap.exceptions import InputError
 from prismap.target._copies import Copies, exact_copies, join_units, near_copies, number_units
 from prismap.target._kinds import Target
 from prismap.target._labels import label_array, missing_mask
-from prismap.target._order import FEWEST_STRETCHES, order_dependence, time_blocks
+from prismap.target._order import SEEN, order_dependence, time_blocks
 from prismap.target._suspicions import Suspicion, suspicious_columns
 from prismap.target._units import Units, plural, read_groups, unit_word
 
@@ -203,12 +203,13 @@ def units_of_order(order: Any, X: Any, target: Target, data: str) -> Units:
         raise InputError("order needs data='vectors': how long rows stay alike is measured on their features.")
     codes, _ = time_blocks(values, X, target)
     n_stretches = int(codes.max()) + 1
-    if n_stretches < FEWEST_STRETCHES:
-        codes = stretches(values, FEWEST_STRETCHES)
+    fewest = SEEN.fewest_stretches
+    if n_stretches < fewest:
+        codes = stretches(values, fewest)
         n_stretches = int(codes.max()) + 1
-    if n_stretches < FEWEST_STRETCHES:
+    if n_stretches < fewest:
         raise InputError(
-            f"order has {n_stretches} different stretches, and at least {FEWEST_STRETCHES} are needed: leave it out."
+            f"order has {n_stretches} different stretches, and at least {fewest} are needed: leave it out."
         )
     return Units(codes, "stretch of time", in_order=True, source="order")
 

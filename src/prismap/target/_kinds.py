@@ -131,6 +131,46 @@ class Target(Brief, ABC):
         return str(self.kind)
 
     @property
+    def n_classes(self) -> int:
+        """How many classes one column has; 0 of all others."""
+        return 0
+
+    @property
+    def members(self) -> list[tuple[Any, Rows]]:
+        """The samples of each class of one column, by its name; none of all others."""
+        return []
+
+    @property
+    def majority(self) -> tuple[Any, float] | None:
+        """The class of more than half of the labelled samples, and its share of them; None if there is none."""
+        return None
+
+    @property
+    def names_rows(self) -> bool:
+        """Whether there are fewer than two labelled samples per class: then classes are the names of samples."""
+        return False
+
+    @property
+    def can_be_parted(self) -> bool:
+        """Whether samples that are left out can leave others of their class: there are two such classes, or none."""
+        return True
+
+    @property
+    def fewest_values(self) -> int:
+        """The different values that a column needs, so that there is something to tell apart."""
+        return 3
+
+    @property
+    def numeric(self) -> NDArray[np.float64]:
+        """What means predict: an indicator of each class, or a number in its standard deviations, (n, columns)."""
+        return np.hstack([column.numeric for column in self.columns])
+
+    @property
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """What a file keeps of the values (`prismap.target._stored` has the inverse)."""
+        return {"target": self.values}
+
+    @property
     def columns(self) -> tuple[Target, ...]:
         """A target for each column."""
         return (self,)
@@ -249,12 +289,8 @@ class Target(Brief, ABC):
             return shuffle_entries(values, rows, rng)
         return exchange_units(values, rows, self.units, rng)
 
-    def permuted_inside(self, rng: Generator) -> Self:
-        """The target permuted inside each unit: units keep what they have as a whole."""
-        return self.with_values(self.values[self.permuted_rows_inside(rng)])
-
     def permuted_rows_inside(self, rng: Generator) -> Rows:
-        """The number of the sample of its unit whose value each sample gets in a permutation."""
+        """The number of the sample of its unit whose value each sample gets: units keep what they have as a whole."""
         return shuffle_inside(np.arange(len(self)), self.labelled_rows, self.units, rng)
 
     def folds(self, rows: Rows, n_folds: int, rng: Generator) -> Rows:
@@ -329,6 +365,10 @@ class Target(Brief, ABC):
         """The values as a user gives them: classes by their names, None where a sample has none."""
         return self.values
 
+    def indicators(self, counted: Any = None) -> Target:
+        """What the mean of neighbours can be compared with: of several columns numbers, of one the target itself."""
+        return self
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class NoTarget(Target):
@@ -361,6 +401,11 @@ class NoTarget(Target):
     def shown(self) -> Target:
         """Nothing is."""
         return self
+
+    @property
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """Nothing is kept."""
+        return {}
 
     def permuted(self, rng: Generator) -> Self:
         """Nothing to permute."""
@@ -413,6 +458,49 @@ class ClassTarget(Target):
         names[:-1], names[-1] = self.classes.tolist(), None
         return np.asarray(names[self.values])
 
+    @property
+    def n_classes(self) -> int:
+        """How many classes there are, with those that no sample has."""
+        return len(self.classes)
+
+    @property
+    def members(self) -> list[tuple[Any, Rows]]:
+        """The samples of each class, by its name."""
+        return [(name, np.flatnonzero(self.values == code)) for code, name in enumerate(self.classes)]
+
+    @property
+    def majority(self) -> tuple[Any, float] | None:
+        """The class of more than half of the labelled samples, and its share of them; None if there is none."""
+        known = self.values[self.labelled]
+        counts = np.bincount(known, minlength=len(self.classes))
+        most = int(counts.argmax())
+        return (self.classes[most], counts[most] / len(known)) if 2 * counts[most] > len(known) else None
+
+    @property
+    def names_rows(self) -> bool:
+        """Whether there are fewer than two labelled samples per class."""
+        return 2 * len(self.classes) > int(self.labelled.sum())
+
+    @property
+    def can_be_parted(self) -> bool:
+        """Whether two classes have more than one sample."""
+        return int((np.bincount(self.values[self.labelled]) > 1).sum()) >= 2
+
+    @property
+    def fewest_values(self) -> int:
+        """Two classes are enough."""
+        return 2
+
+    @property
+    def numeric(self) -> NDArray[np.float64]:
+        """An indicator of each class."""
+        return np.asarray(np.eye(len(self.classes))[self.values])
+
+    @property
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """The codes, and the classes."""
+        return {"target": self.values, "classes": self.classes}
+
     def sample(self, most: int, rng: Generator) -> Rows:
         """Sorted numbers of at most `most` samples, with equal shares of the classes and of the unlabelled."""
         return sample_rows(self.values, most, rng)
@@ -457,6 +545,12 @@ class RealTarget(Target):
     def groups(self) -> Rows:
         """Bins of near values."""
         return bins(self.matrix)
+
+    @property
+    def numeric(self) -> NDArray[np.float64]:
+        """The number in its standard deviations."""
+        values = self.matrix.astype(np.float64)
+        return np.asarray((values - values.mean()) / (values.std() or 1.0))
 
     @property
     def tolerance(self) -> float:
@@ -509,6 +603,12 @@ class SeveralTarget(Target):
         """Which samples have a value in every column."""
         known: NDArray[np.bool_] = ~np.isnan(self.values[:, 0])
         return known
+
+    @property
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """The columns, and the classes of each."""
+        classes = {f"classes/{t}": one for t, one in enumerate(self.classes) if one is not None}
+        return {"target": self.values, **classes}
 
     @property
     def nominal(self) -> NDArray[np.bool_]:

@@ -1,4 +1,7 @@
-"""Labels as arrays, without loss: what a user gives as y in, values, codes and classes out."""
+"""Labels as arrays, without loss: what a user gives as y in, values, codes and classes out, and the order of classes.
+
+Classes have an order if their names are whole numbers, or the words of a scale that everybody knows.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from prismap._util.arrays import Rows
 from prismap._util.validation import refuse_no_array
 from prismap.exceptions import InputError
 
@@ -138,3 +142,50 @@ def _is_missing(value: Any) -> bool:
 
 def _all_numbers(values: NDArray[Any]) -> bool:
     return all(isinstance(value, (int, float, np.number)) and not isinstance(value, bool) for value in values)
+
+
+# --- classes whose names have an order --------------------------------------------------------------------------------
+
+
+#: Words of scales, from the lowest to the highest.
+SCALES = (
+    ("strongly disagree", "disagree", "somewhat disagree", "slightly disagree", "neutral", "neither agree nor disagree",
+     "undecided", "slightly agree", "somewhat agree", "agree", "strongly agree"),
+    ("very low", "low", "medium low", "medium", "moderate", "medium high", "high", "very high"),
+    ("none", "minimal", "mild", "moderate", "severe", "very severe"),
+    ("never", "rarely", "seldom", "sometimes", "occasionally", "often", "usually", "always"),
+    ("very poor", "poor", "bad", "fair", "average", "good", "very good", "excellent"),
+    ("very dissatisfied", "dissatisfied", "neutral", "satisfied", "very satisfied"),
+    ("tiny", "small", "medium", "large", "huge"),
+    ("young", "middle", "middle aged", "old"),
+)  # fmt: skip
+#: Two classes have no order that their vote would not show.
+FEWEST_STEPS = 3
+
+
+def known_order(classes: Any) -> Rows | None:
+    """The place of each class in the order that their names have; None if they have no order.
+
+    >>> known_order(["high", "low", "medium"]).tolist(), known_order([3, 1, 2]).tolist(), known_order(["a", "b", "c"])
+    ([2, 0, 1], [2, 0, 1], None)
+    """
+    names = list(classes)
+    if len(names) < FEWEST_STEPS:
+        return None
+    numbers = [number for name in names if (number := whole_number(name)) is not None]
+    if len(numbers) == len(names):
+        return np.argsort(np.argsort(numbers))
+    words = [" ".join(str(name).lower().replace("_", " ").replace("-", " ").split()) for name in names]
+    for scale in SCALES:
+        if set(words) <= set(scale):
+            return np.argsort(np.argsort([scale.index(word) for word in words]))
+    return None
+
+
+def whole_number(name: Any) -> float | None:
+    """The number that a name is, if it is a whole one."""
+    try:
+        number = float(str(name))
+    except ValueError:
+        return None
+    return number if number == round(number) and np.isfinite(number) else None

@@ -24,7 +24,7 @@ of the target than others, and the target itself comes in runs although the file
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -38,27 +38,76 @@ from prismap.target._copies import number_units
 from prismap.target._kinds import Target
 from prismap.target._suspicions import Difference, Suspicion, ask_rows, difference_of, misses, nearest_rows, profile
 
-#: Rows that follow each other are alike from this correlation on, by so many standard deviations.
-LEAST_CORRELATION, LEAST_DEVIATIONS = 0.1, 6.0
-#: The correlation has died at this share of its first value.
-DIED = 0.05
-#: Beyond doubt: this correlation by so many deviations, this difference, and this disagreement of the target with
-#: that of the next row, where chance is 1.
-SURE_CORRELATION, SURE_DEVIATIONS, SURE_DIFFERENCE, SURE_RUNS = 0.3, 10.0, 0.2, 0.5
-#: Jumps are looked for in so many rows at most, between runs of so many rows, and in so many leading directions.
-MOST_ROWS, LONGEST_RUN, MOST_DIRECTIONS = 5_000, 40, 20
-#: The squared distance across a jump is that of two rows at random, or not much less.
-LEAST_JUMP = 0.5
-#: Rows are sorted by a column if so small a share of its steps go the other way.
-SORTED = 0.01
-#: Rows that leading directions are found with.
-SAMPLE_ROWS = 2_000
-#: Columns of so many values at most are answers.
-FEW_VALUES = 10
-#: Stretches that rows are cut into at least, however slowly they change.
-FEWEST_STRETCHES = 6
-#: Fewer rows have no order that could be seen.
-LEAST_ROWS = 30
+
+@dataclass(frozen=True)
+class OrderRules:
+    """When the order of rows says something.
+
+    Attributes
+    ----------
+    correlation : rows that follow each other are alike from this correlation on,
+    deviations : by so many standard deviations.
+    died_at : the correlation has died at this share of its first value.
+    sorted_share : rows are sorted by a column if so small a share of its steps go the other way.
+    few_values : columns of so many values at most are answers.
+    fewest_stretches : stretches that rows are cut into at least, however slowly they change.
+    fewest_rows : fewer rows have no order that could be seen.
+    """
+
+    correlation: float = 0.1
+    deviations: float = 6.0
+    died_at: float = 0.05
+    sorted_share: float = 0.01
+    few_values: int = 10
+    fewest_stretches: int = 6
+    fewest_rows: int = 30
+
+
+SEEN = OrderRules()
+
+
+@dataclass(frozen=True)
+class BeyondDoubt:
+    """When the order is beyond doubt.
+
+    Attributes
+    ----------
+    correlation : of rows that follow each other,
+    deviations : by so many standard deviations.
+    difference : so much more do rows of the same unit know of the target.
+    disagreement : of the target with that of the next row at most, where chance is 1.
+    """
+
+    correlation: float = 0.3
+    deviations: float = 10.0
+    difference: float = 0.2
+    disagreement: float = 0.5
+
+
+SURE = BeyondDoubt()
+
+
+@dataclass(frozen=True)
+class JumpSearch:
+    """How jumps between runs are looked for.
+
+    Attributes
+    ----------
+    most_rows : in so many rows at most.
+    longest_run : between runs of so many rows at most.
+    directions : in so many leading directions.
+    sample : rows that these directions are found with.
+    least_jump : the squared distance across a jump, of that of two rows at random.
+    """
+
+    most_rows: int = 5_000
+    longest_run: int = 40
+    directions: int = 20
+    sample: int = 2_000
+    least_jump: float = 0.5
+
+
+JUMPS = JumpSearch()
 
 
 def order_dependence(X: Any, target: Target, rng: np.random.Generator, order: Any = None) -> Suspicion | None:
@@ -71,7 +120,7 @@ def order_dependence(X: Any, target: Target, rng: np.random.Generator, order: An
     rng : for samples of rows.
     order : (n,) times or positions, such as a column of dates; None for the order of the rows.
     """
-    if not target.exists or X.shape[0] < LEAST_ROWS or is_list_of_cases(X):
+    if not target.exists or X.shape[0] < SEEN.fewest_rows or is_list_of_cases(X):
         return None
     rows = np.arange(X.shape[0]) if order is None else np.argsort(np.asarray(order), kind="stable")
     features = profile(X)[rows]
@@ -87,9 +136,9 @@ def dependence_of(features: Numbers, target: Target, rng: np.random.Generator) -
     """`order_dependence` of rows in their order."""
     correlations, deviation = autocorrelation(residuals(features, target))
     likeness, deviations = float(correlations[0]), float(correlations[0] / deviation)
-    if likeness < LEAST_CORRELATION or deviations < LEAST_DEVIATIONS:
+    if likeness < SEEN.correlation or deviations < SEEN.deviations:
         return None
-    length = min(block_length(correlations, deviation), len(features) // FEWEST_STRETCHES)
+    length = min(block_length(correlations, deviation), len(features) // SEEN.fewest_stretches)
     units = blocks(len(features), length)
     difference = difference_in_order(features, units, target, rng)
     if not difference.matters:
@@ -98,9 +147,9 @@ def dependence_of(features: Numbers, target: Target, rng: np.random.Generator) -
     if jumps is not None:
         units, difference = jumps, difference_in_order(features, jumps, target, rng)
     sure = (
-        likeness >= SURE_CORRELATION
-        and deviations >= SURE_DEVIATIONS
-        and difference.by_units - difference.by_rows >= SURE_DIFFERENCE
+        likeness >= SURE.correlation
+        and deviations >= SURE.deviations
+        and difference.by_units - difference.by_rows >= SURE.difference
         and comes_in_runs(target)
     )
     n_units = int(units.max()) + 1
@@ -112,7 +161,7 @@ def is_list_of_cases(X: Any) -> bool:
     if sp.issparse(X):
         return False
     X = np.asarray(X)
-    return all(len(np.unique(column)) <= FEW_VALUES for column in X.T) and len(np.unique(X, axis=0)) == len(X)
+    return all(len(np.unique(column)) <= SEEN.few_values for column in X.T) and len(np.unique(X, axis=0)) == len(X)
 
 
 def sorted_columns(features: Numbers, groups: Rows) -> NDArray[np.bool_]:
@@ -120,13 +169,13 @@ def sorted_columns(features: Numbers, groups: Rows) -> NDArray[np.bool_]:
     rows = np.argsort(groups, kind="stable")
     steps = np.diff(features[rows], axis=0)[np.diff(groups[rows]) == 0]
     up, down = (steps > 0).sum(axis=0), (steps < 0).sum(axis=0)
-    return np.asarray(np.minimum(up, down) <= SORTED * (up + down))
+    return np.asarray(np.minimum(up, down) <= SEEN.sorted_share * (up + down))
 
 
 def comes_in_runs(target: Target) -> bool:
     """Whether the target is like that of the next row, although the rows are not sorted by it."""
     rows = target.labelled_rows
-    if len(rows) < LEAST_ROWS or misses(target, rows[:-1], rows[1:, None]).mean() > SURE_RUNS:
+    if len(rows) < SEEN.fewest_rows or misses(target, rows[:-1], rows[1:, None]).mean() > SURE.disagreement:
         return False
     if target.codes is None:
         return abs(float(spearmanr(target.groups[rows], rows).statistic)) < 0.95
@@ -162,14 +211,14 @@ def time_blocks(order: Any, X: Any, target: Target | None = None) -> tuple[Rows,
 
 def directions(Z: Any) -> Numbers:
     """The rows in their leading directions, as many as matter: all of few columns."""
-    if not sp.issparse(Z) and Z.shape[1] <= MOST_DIRECTIONS:
+    if not sp.issparse(Z) and Z.shape[1] <= JUMPS.directions:
         return np.asarray(Z, dtype=np.float64)
     rng = np.random.default_rng(0)
-    sample = Z[np.sort(rng.choice(Z.shape[0], min(SAMPLE_ROWS, Z.shape[0]), replace=False))]
-    sketch = rng.normal(size=(Z.shape[1], 2 * MOST_DIRECTIONS))
+    sample = Z[np.sort(rng.choice(Z.shape[0], min(JUMPS.sample, Z.shape[0]), replace=False))]
+    sketch = rng.normal(size=(Z.shape[1], 2 * JUMPS.directions))
     for _ in range(3):
         sketch = np.linalg.qr(sample.T @ (sample @ sketch))[0]
-    basis = sketch @ np.linalg.svd(sample @ sketch, full_matrices=False)[2].T[:, :MOST_DIRECTIONS]
+    basis = sketch @ np.linalg.svd(sample @ sketch, full_matrices=False)[2].T[:, : JUMPS.directions]
     positions: Numbers = np.asarray(Z @ basis.astype(Z.dtype), dtype=np.float64)
     return np.asarray(positions - positions.mean(axis=0))
 
@@ -197,7 +246,7 @@ def block_length(correlations: Numbers, deviation: float) -> int:
     """The first lag at which the correlation has died; 1 if it never lived."""
     if correlations[0] <= 2 * deviation:
         return 1
-    dead = np.flatnonzero(correlations < max(DIED * correlations[0], 2 * deviation))
+    dead = np.flatnonzero(correlations < max(SEEN.died_at * correlations[0], 2 * deviation))
     return int(dead[0]) + 1 if len(dead) else len(correlations) + 1
 
 
@@ -215,7 +264,7 @@ def runs(features: Numbers, length: int) -> Rows | None:
     """Rows between jumps, as units; None if these are no jumps, as in a slow drift."""
     n_rows = len(features)
     n_runs = max(2, round(n_rows / max(length, 1)))
-    if n_rows > MOST_ROWS or n_rows < 4 * length or length > LONGEST_RUN:
+    if n_rows > JUMPS.most_rows or n_rows < 4 * length or length > JUMPS.longest_run:
         return None
     low, high = 0.0, float(((features - features.mean(axis=0)) ** 2).sum())
     units = np.zeros(n_rows, dtype=np.intp)
@@ -228,7 +277,7 @@ def runs(features: Numbers, length: int) -> Rows | None:
         low, high = (penalty, high) if n_present > n_runs else (low, penalty)
     steps = (np.diff(features, axis=0) ** 2).sum(axis=1)[np.diff(units) > 0]
     at_random = 2 * features.var(axis=0).sum()
-    return units if len(steps) and steps.mean() >= LEAST_JUMP * at_random else None
+    return units if len(steps) and steps.mean() >= JUMPS.least_jump * at_random else None
 
 
 def cheapest_runs(features: Numbers, penalty: float, longest: int) -> Rows:

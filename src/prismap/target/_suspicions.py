@@ -35,26 +35,63 @@ from prismap.target._copies import number_units
 from prismap.target._kinds import Target
 from prismap.target._labels import label_array, missing_mask
 
-#: Nearest rows that are asked.
-NEIGHBORS = 5
-#: Rows that ask, and rows that are asked, at most.
-MOST_ASKING, MOST_ASKED = 1_000, 20_000
-#: A column that names units has so many levels at least, and so many rows of repeated levels.
-LEAST_LEVELS, LEAST_REPEATED = 8, 0.5
-#: Rows of one level are alike if their share among the nearest is so many times what permuted columns give, by so many
-#: of their standard deviations.
-ALIKE_RATIO, ALIKE_DEVIATIONS = 2.0, 6.0
-#: It matters from this difference of the disagreement with the nearest rows on, if it is certain, and from the second
-#: one in any case: of few units, none is certain.
-LEAST_DIFFERENCE, LARGE_DIFFERENCE = 0.05, 0.3
-#: Beyond doubt: so many levels, and so large a share of the rows with the commonest target of their level.
-SURE_LEVELS, SURE_SHARE = 10, 0.98
+
+@dataclass(frozen=True)
+class Asking:
+    """Which rows are asked.
+
+    Attributes
+    ----------
+    neighbors : nearest rows that each asks.
+    most_asking : rows that ask, at most.
+    most_asked : rows that are asked, at most.
+    n_permutations : columns permuted among rows of a class.
+    """
+
+    neighbors: int = 5
+    most_asking: int = 1_000
+    most_asked: int = 20_000
+    n_permutations: int = 30
+
+
+ASKING = Asking()
+
+
+@dataclass(frozen=True)
+class UnitRules:
+    """When a column names units.
+
+    Attributes
+    ----------
+    least_levels : levels at least.
+    least_repeated : the least share of the rows in levels that repeat.
+    alike_ratio : rows of one level are alike if their share among the nearest is so many times what permuted
+        columns give,
+    alike_deviations : by so many of their standard deviations.
+    least_difference : it matters from this difference of the disagreement with the nearest rows on, if it is
+        certain,
+    large_difference : and from this one in any case: of few units, none is certain.
+    sure_levels : beyond doubt: so many levels,
+    sure_share : and so large a share of the rows with the commonest target of their level.
+    """
+
+    least_levels: int = 8
+    least_repeated: float = 0.5
+    alike_ratio: float = 2.0
+    alike_deviations: float = 6.0
+    least_difference: float = 0.05
+    large_difference: float = 0.3
+    sure_levels: int = 10
+    sure_share: float = 0.98
+
+
+UNITS = UnitRules()
+
 #: Parts of the names of columns that name units.
 UNIT_WORDS = {
     "id", "ids", "patient", "subject", "donor", "participant", "person", "user", "customer", "client", "animal",
     "individual", "case", "specimen", "speaker", "author", "family", "household", "slide", "plate", "cage", "litter",
 }  # fmt: skip
-N_PERMUTATIONS = 30
 
 
 @dataclass(frozen=True)
@@ -69,8 +106,8 @@ class Difference:
     def matters(self) -> bool:
         """Whether rows of the same unit know more than the others."""
         gap = self.by_units - self.by_rows
-        least = max(LEAST_DIFFERENCE, SIGNIFICANT * self.standard_error)
-        return gap >= min(least, LARGE_DIFFERENCE)
+        least = max(UNITS.least_difference, SIGNIFICANT * self.standard_error)
+        return gap >= min(least, UNITS.large_difference)
 
 
 @dataclass(frozen=True)
@@ -152,7 +189,7 @@ def repeated_levels(values: Any) -> Rows | None:
     units = number_units(units)
     sizes = np.bincount(units)
     repeated = sizes[sizes > 1]
-    if len(repeated) < LEAST_LEVELS or repeated.sum() < LEAST_REPEATED * len(values):
+    if len(repeated) < UNITS.least_levels or repeated.sum() < UNITS.least_repeated * len(values):
         return None
     return units
 
@@ -161,7 +198,7 @@ def profile(X: Any) -> Any:
     """Columns at variance 1, far values brought in to four deviations; sparse rows as they are."""
     if sp.issparse(X):
         return sp.csr_array(X)
-    Z = mean_filled(np.asarray(X, dtype=np.float32 if len(X) > MOST_ASKED else np.float64))
+    Z = mean_filled(np.asarray(X, dtype=np.float32 if len(X) > ASKING.most_asked else np.float64))
     spread = Z.std(axis=0)
     return np.clip((Z - Z.mean(axis=0)) / np.where(spread > 0, spread, 1), -4, 4)
 
@@ -194,11 +231,11 @@ def suspicion_of(
     asking, asked = ask_rows(units, target, rng)
     near, outside = nearest_rows(Z, units, asking, asked)
     likeness, deviations = likeness_of(units, target.groups, asking, near, rng)
-    if likeness < ALIKE_RATIO or deviations < ALIKE_DEVIATIONS:
+    if likeness < UNITS.alike_ratio or deviations < UNITS.alike_deviations:
         return None
     n_units = int(units.max()) + 1
     difference = difference_of(units, target, asking, near, outside)
-    sure = may_be_sure and n_units >= SURE_LEVELS and share_of_commonest(units, target.groups) >= SURE_SHARE
+    sure = may_be_sure and n_units >= UNITS.sure_levels and share_of_commonest(units, target.groups) >= UNITS.sure_share
     follows = sure or named or difference.matters
     return Suspicion(name, units, n_units, likeness, deviations, difference, sure) if follows else None
 
@@ -209,10 +246,10 @@ def suspicion_of(
 def ask_rows(units: Rows, target: Target, rng: np.random.Generator) -> tuple[Rows, Rows]:
     """Labelled rows that ask, and those that are asked: whole units, so that each has its own among them."""
     rows = target.labelled_rows
-    if len(rows) > MOST_ASKED:
+    if len(rows) > ASKING.most_asked:
         order = rng.permutation(int(units.max()) + 1)[units[rows]]
-        rows = np.sort(rows[np.argsort(order, kind="stable")[:MOST_ASKED]])
-    asking = rows if len(rows) <= MOST_ASKING else np.sort(rng.choice(rows, MOST_ASKING, replace=False))
+        rows = np.sort(rows[np.argsort(order, kind="stable")[: ASKING.most_asked]])
+    asking = rows if len(rows) <= ASKING.most_asking else np.sort(rng.choice(rows, ASKING.most_asking, replace=False))
     return asking, rows
 
 
@@ -234,7 +271,7 @@ def nearest_rows(Z: Any, units: Rows, asking: Rows, asked: Rows) -> tuple[Rows, 
 
 def named(D: Numbers, asked: Rows) -> Rows:
     """The rows with the smallest entries, -1 for infinite ones."""
-    values, columns = smallest(D, min(NEIGHBORS, D.shape[1]))
+    values, columns = smallest(D, min(ASKING.neighbors, D.shape[1]))
     return np.where(np.isfinite(values), asked[columns], -1)
 
 
@@ -246,7 +283,7 @@ def likeness_of(units: Rows, groups: Rows, asking: Rows, near: Rows, rng: np.ran
 
     by_group = np.argsort(groups, kind="stable")
     permuted = []
-    for _ in range(N_PERMUTATIONS):
+    for _ in range(ASKING.n_permutations):
         codes = units.copy()
         codes[by_group] = units[by_group[np.lexsort((rng.random(len(groups)), groups[by_group]))]]
         permuted.append(share(codes))

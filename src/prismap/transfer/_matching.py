@@ -25,16 +25,14 @@ from scipy.spatial.distance import cdist
 from sklearn.base import BaseEstimator
 
 from prismap._util.affinities import calibrate, pair_affinities
-from prismap._util.arrays import Numbers, Rows
-from prismap._util.blocks import row_blocks
+from prismap._util.arrays import TINY, Numbers, Rows
+from prismap._util.blocks import CACHED_BYTES, row_blocks
 from prismap._util.costs import tsne_cost
 from prismap._util.optimise import minimize
 from prismap._util.params import Interval
 from prismap.exceptions import InputError
 from prismap.mappings._kernels import kernel_matrix
 
-#: Bytes of one temporary array; a few of them fit in a cache.
-_BLOCK_BYTES = 2**21
 #: Principal directions with less than this share of the largest standard deviation are left out.
 SMALLEST_DIRECTION = 1e-6
 #: Effective neighbours of a landmark that its kernel reaches.
@@ -43,8 +41,6 @@ KERNEL_NEIGHBORS = 5.0
 PLACE_RIDGE = 1e-3
 #: Gradient steps in one M-step of the kernel map; EM needs no more than an improvement.
 M_STEPS = 8
-
-_TINY = np.finfo(float).tiny
 
 
 class Matching(BaseEstimator):
@@ -135,7 +131,7 @@ def expect(model: Model, F: Numbers, theta: Numbers, sigma: float) -> Expectatio
     floor = np.exp(np.log(model.outliers) - model.log_volume - log_scale)  # of densities in units of exp(log_scale)
     weight, column = np.zeros(m), np.zeros(m)
     moment, pull, source_log = np.zeros((m, q)), np.zeros((m, q)), np.empty(n)
-    for rows in row_blocks(n, 8.0 * m, _BLOCK_BYTES):
+    for rows in row_blocks(n, 8.0 * m, CACHED_BYTES):
         K = kernel_block(model, F, sigma, rows)
         density = floor + K @ theta
         source_log[rows] = np.log(density) + log_scale
@@ -173,7 +169,7 @@ def responsibility_blocks(model: Model, F: Numbers, theta: Numbers, sigma: float
     n, q = model.source.shape
     log_scale = np.log1p(-model.outliers) - q * np.log(sigma * np.sqrt(2 * np.pi))
     floor = np.exp(np.log(model.outliers) - model.log_volume - log_scale)
-    for rows in row_blocks(n, 8.0 * len(F), _BLOCK_BYTES):
+    for rows in row_blocks(n, 8.0 * len(F), CACHED_BYTES):
         K = kernel_block(model, F, sigma, rows)
         K *= theta
         K /= floor + K.sum(axis=1, keepdims=True)
@@ -288,7 +284,7 @@ class AffineFamily(Family):
         Z = self.rows_design
         A = (Z.T * mass) @ Z
         A[np.diag_indices(Z.shape[1] - 1)] += self.n_source * self.ridge
-        A[np.diag_indices(len(A))] += 1e-12 * np.trace(A) + _TINY  # rows that no responsibility reaches
+        A[np.diag_indices(len(A))] += 1e-12 * np.trace(A) + TINY  # rows that no responsibility reaches
         return np.asarray(solve(A, Z.T @ moment, assume_a="pos"))
 
     def place(self, mass: Numbers, moment: Numbers) -> Numbers:
@@ -351,7 +347,7 @@ class KernelFamily(Family):
 
     def solve(self, mass: Numbers, moment: Numbers, W: Numbers) -> Numbers:
         """A few steps of L-BFGS from W; it never ends above its start."""
-        scale = float(mass.sum()) + self.n_source * self.strength + _TINY
+        scale = float(mass.sum()) + self.n_source * self.strength + TINY
 
         def scaled(W: Numbers) -> tuple[float, Numbers]:
             value, gradient = self.cost(W, mass, moment)

@@ -2,7 +2,7 @@
 
 Matching without correspondences has many local optima: axes may be turned, mirrored or exchanged, and clusters may
 change places. A start is a set of first positions for target rows: axes turned, or a coupling of the two spaces by
-their own distances.
+their own distances. Matches are compared by how well the clouds agree, and by how far apart they put target rows.
 """
 
 from __future__ import annotations
@@ -16,33 +16,66 @@ import numpy as np
 from scipy.cluster.hierarchy import fcluster, linkage
 from scipy.spatial.distance import cdist, squareform
 from scipy.stats import ortho_group
+from sklearn.neighbors import NearestNeighbors
 
-from prismap._util.arrays import Numbers, Rows
+from prismap._util.arrays import TINY, Numbers, Rows
 from prismap._util.random import as_seed
 from prismap.embeddings import TSNE
-from prismap.transfer._agreement import DIFFERENT, displacement
 from prismap.transfer._matching import AffineFamily, Family, KernelFamily, Model, anneal, expect, kernel_block, maximise
 
-#: Rows of either side in a trial, and rows whose distances are compared.
-TRIAL_ROWS, STRUCTURE_ROWS = 500, 300
-#: Matches that are followed to the end.
-N_FINALISTS = 3
-#: Widths while annealing, EM steps at each, and at the last width on all rows.
-N_WIDTHS, STEPS, LAST_STEPS = 8, 5, 30
-#: Directions of the target that random frames of a linear start mix.
-FRAME_AXES = 10
-#: Entropy of a coupling from soft to sharp, without and with a start, in units of the mean distance squared.
-_FROM_NOTHING, _FROM_ANCHORS = np.geomspace(0.1, 0.001, 12), np.geomspace(0.02, 0.001, 8)
-_FROM_EXCHANGE, _SHARP = np.geomspace(0.02, 0.002, 3), np.geomspace(0.005, 0.001, 5)
-_COUPLING_STEPS, _SINKHORN_STEPS = 4, 30
-#: Rows that pin down a random start of a coupling.
-_N_ANCHORS = 4
-#: Clusters of the source, at most, that change partners, and the least share of the rows in one.
-_MOST_CLUSTERS, _SMALLEST_CLUSTER = 5, 0.05
-#: Couplings that put target rows less far apart than this, in units of the mean distance of source rows, count as one.
-_SAME = 0.1
 
-_TINY = np.finfo(float).tiny
+@dataclass(frozen=True)
+class SearchSize:
+    """How much a search for a match does.
+
+    Attributes
+    ----------
+    trial_rows : rows of either side in a trial.
+    structure_rows : rows whose distances are compared.
+    finalists : matches that are followed to the end.
+    widths : widths while annealing.
+    steps, last_steps : EM steps at each of them, and at the last one on all rows.
+    frame_axes : directions of the target that random frames of a linear start mix.
+    """
+
+    trial_rows: int = 500
+    structure_rows: int = 300
+    finalists: int = 3
+    widths: int = 8
+    steps: int = 5
+    last_steps: int = 30
+    frame_axes: int = 10
+
+
+@dataclass(frozen=True)
+class CouplingSearch:
+    """How two structures are coupled.
+
+    Attributes
+    ----------
+    unstarted, anchored, exchanged, sharp : entropies, in units of the mean distance squared: from nothing, from rows
+        paired at random, while two clusters change partners, and after that.
+    steps, sinkhorn_steps : at each entropy, and in each of these.
+    anchors : rows that pin down a random start.
+    most_clusters, smallest_cluster : clusters of the source that change partners, at most, and the least share of the
+        rows in one.
+    same : couplings that put target rows less far apart than this, in units of the mean distance of source rows, count
+        as one.
+    """
+
+    unstarted: tuple[float, ...] = tuple(np.geomspace(0.1, 0.001, 12))
+    anchored: tuple[float, ...] = tuple(np.geomspace(0.02, 0.001, 8))
+    exchanged: tuple[float, ...] = tuple(np.geomspace(0.02, 0.002, 3))
+    sharp: tuple[float, ...] = tuple(np.geomspace(0.005, 0.001, 5))
+    steps: int = 4
+    sinkhorn_steps: int = 30
+    anchors: int = 4
+    most_clusters: int = 5
+    smallest_cluster: float = 0.05
+    same: float = 0.1
+
+
+SIZE, COUPLING = SearchSize(), CouplingSearch()
 
 
 @dataclass(frozen=True)
@@ -81,23 +114,23 @@ class Search:
         self.X, self.Z, self.model, self.family = X, Z, model, family
         self.sigmas, self.spread, self.rng = sigmas, spread, rng
         pairs = np.empty((0, 2), dtype=int) if model.pairs is None else model.pairs
-        self.some_source = sample(len(X), TRIAL_ROWS, rng, pairs[:, 0])
-        self.some_target = sample(len(Z), TRIAL_ROWS, rng, pairs[:, 1])
-        self.near_source = sample(len(X), STRUCTURE_ROWS, rng)
-        self.near_target = sample(len(Z), STRUCTURE_ROWS, rng)
+        self.some_source = sample(len(X), SIZE.trial_rows, rng, pairs[:, 0])
+        self.some_target = sample(len(Z), SIZE.trial_rows, rng, pairs[:, 1])
+        self.near_source = sample(len(X), SIZE.structure_rows, rng)
+        self.near_target = sample(len(Z), SIZE.structure_rows, rng)
         self.structures = structure(X[self.near_source]), structure(Z[self.near_target])
 
     def run(self, starts: Any) -> list[Start]:
         """Matches from starts ``(name, W)``, best first and different from each other."""
         model = take_rows(self.model, self.some_source, self.some_target)
         family = self.family.take(self.some_target, len(self.some_source))
-        trials = [self.judge(name, anneal(model, family, W, self.sigmas, STEPS)[0]) for name, W in starts]
-        return self.compare([self.finish(trial) for trial in self.different(trials, N_FINALISTS)])
+        trials = [self.judge(name, anneal(model, family, W, self.sigmas, SIZE.steps)[0]) for name, W in starts]
+        return self.compare([self.finish(trial) for trial in self.different(trials, SIZE.finalists)])
 
     def finish(self, trial: Start) -> Start:
         """EM on all rows at the last width."""
         W, theta, _ = maximise(
-            self.model, self.family, trial.coefficients, trial.theta, self.sigmas[-1], LAST_STEPS, tol=1e-4
+            self.model, self.family, trial.coefficients, trial.theta, self.sigmas[-1], SIZE.last_steps, tol=1e-4
         )
         return self.judge(trial.name, W, theta)
 
@@ -109,8 +142,8 @@ class Search:
         likelihood = float(step.source_log.mean() + model.mutual * step.target_log.mean())
         part = take_rows(model, self.near_source, self.near_target)
         K = kernel_block(part, F[self.near_target], sigma, slice(None))
-        T = K / (K.sum(axis=1, keepdims=True) + _TINY) / len(K) + K / (K.sum(axis=0) + _TINY) / K.shape[1]
-        change = distortion(*self.structures, T / max(T.sum(), _TINY))
+        T = K / (K.sum(axis=1, keepdims=True) + TINY) / len(K) + K / (K.sum(axis=0) + TINY) / K.shape[1]
+        change = distortion(*self.structures, T / max(T.sum(), TINY))
         score = likelihood - F.shape[1] * np.log(max(change, 1e-3))
         return Start(name, float(score), likelihood, change, F, W, theta)
 
@@ -157,7 +190,7 @@ def linear_family(
     q = model.source.shape[1]
     axes = family.rows_design[:, :-1]
     axes = axes / axes.std(axis=0)
-    leading = axes[:, :FRAME_AXES]
+    leading = axes[:, : SIZE.frame_axes]
     plane = np.hstack([axes[:, :q], np.zeros((len(Z), max(0, q - axes.shape[1])))])
     n_turns = min(n_init, 8)
     clouds = [plane @ R for R in turns(q, n_turns, rng)]
@@ -256,7 +289,7 @@ def structure(rows: Numbers) -> Numbers:
     The root weighs near rows, on which two views of the same things agree best, more than far ones.
     """
     R = np.sqrt(cdist(rows, rows))
-    return np.asarray(R / max(R.mean(), _TINY))
+    return np.asarray(R / max(R.mean(), TINY))
 
 
 def couplings(
@@ -268,13 +301,13 @@ def couplings(
     best by an exchange of two clusters. Two that preserve distances equally well may differ all the same, so it is not
     the distortion that distinguishes them.
     """
-    tried = [_lower(C, D, np.full((len(C), len(D)), 1.0 / (len(C) * len(D))), _FROM_NOTHING)]
+    tried = [_lower(C, D, np.full((len(C), len(D)), 1.0 / (len(C) * len(D))), COUPLING.unstarted)]
     for _ in range(n_starts - 1):
-        tried.append(_lower(C, D, _anchored(C, D, rng), _FROM_ANCHORS))
+        tried.append(_lower(C, D, _anchored(C, D, rng), COUPLING.anchored))
     best = different_couplings(C, D, tried, 1)[0][1]
     exchanged = different_couplings(C, D, exchanges(C, D, best), most)
     # Sharp from the start, so that an exchange is not undone on the way down.
-    tried += [_lower(C, D, T, _SHARP) for _, T in exchanged]
+    tried += [_lower(C, D, T, COUPLING.sharp) for _, T in exchanged]
     return different_couplings(C, D, tried, most)
 
 
@@ -287,18 +320,18 @@ def exchanges(C: Numbers, D: Numbers, T: Numbers) -> list[Numbers]:
     n, masks = len(C), {}
     for method in ("single", "ward"):
         tree = linkage(squareform(C, checks=False), method)
-        for n_clusters in range(2, min(_MOST_CLUSTERS, n) + 1):
+        for n_clusters in range(2, min(COUPLING.most_clusters, n) + 1):
             label = fcluster(tree, n_clusters, "maxclust") - 1
             member = np.eye(n_clusters)[label]
             mine = (member.T @ T).argmax(axis=0)
-            large = np.flatnonzero(member.sum(axis=0) >= _SMALLEST_CLUSTER * n)
+            large = np.flatnonzero(member.sum(axis=0) >= COUPLING.smallest_cluster * n)
             for a, b in combinations(large.tolist(), 2):
                 moved = np.where(mine == a, b, np.where(mine == b, a, mine))
                 allowed = (label[:, None] == moved) | ((label != a) & (label != b))[:, None] & (
                     (moved != a) & (moved != b)
                 )
                 masks[allowed.tobytes()] = allowed
-    return [_lower(C, D, sinkhorn(1.0 - allowed, 0.05), _FROM_EXCHANGE, allowed) for allowed in masks.values()]
+    return [_lower(C, D, sinkhorn(1.0 - allowed, 0.05), COUPLING.exchanged, allowed) for allowed in masks.values()]
 
 
 def different_couplings(C: Numbers, D: Numbers, tried: Any, most: int) -> list[tuple[float, Numbers]]:
@@ -306,7 +339,7 @@ def different_couplings(C: Numbers, D: Numbers, tried: Any, most: int) -> list[t
     ranked = sorted(((distortion(C, D, T), k) for k, T in enumerate(tried)))
     kept: list[tuple[float, np.ndarray]] = []
     for value, k in ranked:
-        if len(kept) < most and all(way(C, tried[k], T) > _SAME for _, T in kept):
+        if len(kept) < most and all(way(C, tried[k], T) > COUPLING.same for _, T in kept):
             kept.append((value, tried[k]))
     return kept
 
@@ -330,7 +363,7 @@ def _lower(C: Numbers, D: Numbers, T: Numbers, entropies: Any, allowed: Numbers 
     if allowed is not None:
         constant = np.where(allowed, constant, constant + 1.0)
     for entropy in entropies:
-        for _ in range(_COUPLING_STEPS):
+        for _ in range(COUPLING.steps):
             T = sinkhorn(constant - 2 * C @ T @ D, entropy)
     return T
 
@@ -345,7 +378,7 @@ def _anchored(C: Numbers, D: Numbers, rng: np.random.Generator) -> Numbers:
 
 def _far_apart(D: Numbers, rng: np.random.Generator) -> Any:
     chosen = [int(rng.integers(len(D)))]
-    while len(chosen) < min(_N_ANCHORS, len(D)):
+    while len(chosen) < min(COUPLING.anchors, len(D)):
         chosen.append(int(D[chosen].min(axis=0).argmax()))
     return chosen
 
@@ -355,7 +388,7 @@ def sinkhorn(cost: Numbers, entropy: float) -> Numbers:
     n, m = cost.shape
     K = np.maximum(np.exp((cost.min(axis=1, keepdims=True) - cost) / entropy), 1e-200)
     v = np.ones(m)
-    for _ in range(_SINKHORN_STEPS):
+    for _ in range(COUPLING.sinkhorn_steps):
         u = 1.0 / (n * (K @ v))
         v = 1.0 / (m * (K.T @ u))
     return np.asarray(u[:, None] * K * v)
@@ -365,3 +398,57 @@ def distortion(C: Numbers, D: Numbers, T: Numbers) -> float:
     """Root mean squared c_ik - d_jl over pairs of pairs drawn from a coupling T: 0 if T preserves all distances."""
     p, q = T.sum(axis=1), T.sum(axis=0)
     return float(np.sqrt(max(p @ np.square(C) @ p + q @ np.square(D) @ q - 2 * np.vdot(C @ T @ D, T), 0.0)))
+
+
+# --- how well clouds agree --------------------------------------------------------------------------------------------
+
+
+#: Two matches differ if target rows move by more than this share of the source's spread, root mean square.
+DIFFERENT = 0.5
+#: Two matches are equally likely if their scores differ by less than so many standard errors of the difference.
+EQUAL = 1.0
+#: Neighbourhoods in which the mixture of two clouds is looked at, as a share of all rows.
+NEIGHBORHOOD = 0.1
+
+
+def agreement(A: Numbers, B: Numbers) -> float:
+    """How mixed two clouds are: neighbours from the other cloud relative to what perfect mixing gives, from 0 to 1.
+
+    For a row of A the expected share of B among its k nearest rows in both clouds is m / (n + m - 1), and likewise for
+    B (Schilling 1986); k is a tenth of all rows, 100 at most. The figure is the mean over both clouds, each with the
+    same weight, at most 1. Clouds drawn from one distribution score about 1, and clouds apart 0.
+
+    Parameters
+    ----------
+    A, B : (n, d) and (m, d) positions
+
+    Returns
+    -------
+    float
+
+    Examples
+    --------
+    >>> A = np.random.default_rng(0).normal(size=(50, 2))
+    >>> agreement(A, A + 100)
+    0.0
+    """
+    n, m = len(A), len(B)
+    k = int(np.clip(NEIGHBORHOOD * (n + m), 2, 100))
+    both, from_b = np.vstack([A, B]), np.repeat([False, True], [n, m])
+    near = NearestNeighbors(n_neighbors=k).fit(both).kneighbors(return_distance=False)
+    other = (from_b[near] != from_b[:, None]).mean(axis=1)
+    mixed = (other[:n].mean() * (n + m - 1) / m + other[n:].mean() * (n + m - 1) / n) / 2
+    return float(min(mixed, 1.0))
+
+
+def displacement(F: Numbers, G: Numbers, spread: float) -> float:
+    """Root mean square way of the target rows from one match to another, in units of the source's spread."""
+    return float(np.sqrt(np.square(F - G).sum(axis=1).mean()) / spread)
+
+
+def standard_error(gains: Sequence[Numbers], q: float, n_structure: int) -> float:
+    """Standard error of a difference of scores, from the row-wise gains of both sides' log-likelihoods.
+
+    The part of the distortion, measured on `n_structure` rows, is that of q log(a root mean square), q / sqrt(2 n).
+    """
+    return float(np.sqrt(sum(np.var(gain) / len(gain) for gain in gains) + q**2 / (2 * n_structure)))

@@ -25,9 +25,19 @@ from prismap.exceptions import InputError, PrismapWarning
 from prismap.mappings import KernelMap
 from prismap.metrics import FisherMetric
 from prismap.target._labels import check_target_length, encode_classes
-from prismap.transfer._agreement import DIFFERENT, EQUAL, agreement, standard_error
 from prismap.transfer._matching import Matching, Model, expect, responsibility_blocks
-from prismap.transfer._search import N_WIDTHS, STRUCTURE_ROWS, Search, Start, kernel_family, linear_family, spread_of
+from prismap.transfer._search import (
+    DIFFERENT,
+    EQUAL,
+    SIZE,
+    Search,
+    Start,
+    agreement,
+    kernel_family,
+    linear_family,
+    spread_of,
+    standard_error,
+)
 
 #: Below this agreement, or above this distortion, a warning says that the clouds do not fit.
 POOR_AGREEMENT, POOR_DISTORTION = 0.4, 0.35
@@ -177,7 +187,7 @@ class SharedEmbedding(BaseEstimator):
         self.sigma_ = float(matching.sigma[1] * spread)
         self.model_ = match_model(matching, Y, y, pairs, y_target, len(Z))
         self.family_, first = self._family(Z, spread, rng)
-        sigmas = spread * np.geomspace(matching.sigma[0], matching.sigma[1], N_WIDTHS)
+        sigmas = spread * np.geomspace(matching.sigma[0], matching.sigma[1], SIZE.widths)
         search = Search(X, Z, self.model_, self.family_, sigmas=sigmas, spread=spread, rng=rng)
         self.starts_ = search.run(search.starts(first, self.n_init))
         self._keep(self.starts_[0])
@@ -212,7 +222,7 @@ class SharedEmbedding(BaseEstimator):
         first, second = (expect(self.model_, one.positions, one.theta, self.sigma_) for one in (best, other))
         target_gain = self.model_.mutual * (first.target_log - second.target_log)
         gains = (first.source_log - second.source_log, target_gain)
-        noise = standard_error(gains, q, min(len(gains[0]), len(gains[1]), STRUCTURE_ROWS))
+        noise = standard_error(gains, q, min(len(gains[0]), len(gains[1]), SIZE.structure_rows))
         return bool(other.displacement > DIFFERENT and best.score - other.score < EQUAL * noise)
 
     def transform_source(self, X: Any) -> Numbers:
