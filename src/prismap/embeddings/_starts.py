@@ -6,7 +6,8 @@ And the parcels of neighbours that rows can begin a descent in, instead of one b
 from __future__ import annotations
 
 import logging
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -114,12 +115,13 @@ def _filler(Y, n_columns, rng):
 # --- rows that begin a descent together -------------------------------------------------------------------------------
 
 
-class Parcels(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class Parcels:
     """Rows put together with the sampled one that each of them is most attracted to.
 
     While all rows of a parcel share one position, the cost of t-SNE is a function of these positions alone. Its
     gradient is that of affinities summed over parcels, ``P_ab = sum_{i in a, j in b} p_ij``, and of masses that repel
-    each other: a descent of an eighth of the rows is one of all of them, in fewer dimensions.
+    each other: a descent of a quarter of the rows is one of all of them, in fewer dimensions.
 
     Attributes
     ----------
@@ -129,7 +131,7 @@ class Parcels(NamedTuple):
     usual_size : rows of a parcel, on average, that a descent begins with.
     """
 
-    usual_size = 4
+    usual_size: ClassVar[int] = 4
 
     of: np.ndarray
     sampled: np.ndarray
