@@ -143,6 +143,8 @@ LIMITS = """
   set, and says where points are lost.
 - **Our own sets** were chosen by us, and {of[n_generated]} of them are generated, some so that straight lines do not
   separate their classes. That prismap is further ahead on them than on the tables of the field may be due to this.
+- **Different days.** Not all parts were measured by the same code. [The last table](#what-measured-this-page) has their
+  commits. The lines of prismap may differ because prismap has changed in between.
 - **Defaults.** No method was tuned to a set, and some would gain by it.
 - **Units.** The new rows of parkinsons, recordings of 32 people, are of people who are on the map, as in the protocol
   of the field. [New people](#rows-that-belong-together) are harder.

@@ -115,13 +115,13 @@ def _filler(Y, n_columns, rng):
 # --- rows that begin a descent together -------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Parcels:
     """Rows put together with the sampled one that each of them is most attracted to.
 
     While all rows of a parcel share one position, the cost of t-SNE is a function of these positions alone. Its
     gradient is that of affinities summed over parcels, ``P_ab = sum_{i in a, j in b} p_ij``, and of masses that repel
-    each other: a descent of an eighth of the rows is one of all of them, in fewer dimensions.
+    each other: a descent of a quarter of the rows is one of all of them, in fewer dimensions.
 
     Attributes
     ----------
