@@ -27,8 +27,10 @@ def test_given_is_left_out_and_read_again(run, refused, table, tmp_path):
     words = ("map", data, "--target", "kind", "--given", "site", "--perplexity", "10", "--budget", "quick")
     code, out, err = run(*words, "-o", tmp_path / "out")
     assert code == 0, err
-    assert "The map does not show 'site'" in " ".join(out.split())
+    assert "'site': ten neighbours miss the level of" in " ".join(out.split())
     report = json.loads((tmp_path / "out" / "report.json").read_text("utf-8"))
+    answers = {one["id"]: one["answer"] for one in report["statements"]}
+    assert answers["column_shows"] in ("no", "cannot tell")
     assert report["confounding"]["column"] == "site"
     model = PrisMap.load(tmp_path / "out" / "model.prismap")
     assert model.map_.given.levels.names == ("1", "2")

@@ -175,8 +175,10 @@ class TSNE(Embedding):
             words = repr(self.neighbors) if isinstance(self.neighbors, Neighbors) else "given"
             distances, indices = check_neighbors(self.neighbors, n_rows)
             perplexity = min(perplexity, indices.shape[1])
-        # The last two hundredths of a row's affinities are spread over a quarter of the entries or more.
-        P = joint_affinities(distances, indices, perplexity, 1.0 if engine is exact_engine else 0.98)
+        together = n_rows >= SORTED_ROWS and isinstance(engine, MeshEngine)
+        # The last two hundredths of a row's affinities are spread over a quarter of the entries or more. With few rows
+        # surfaces hang together by them.
+        P = joint_affinities(distances, indices, perplexity, 0.98 if together else 1.0)
         how = GradientDescent() if self.descent is None else self.descent
         exaggeration = 12.0 if how.early_exaggeration == "auto" else float(how.early_exaggeration)
         places = places_of(how.arrangement, metric, n_rows, rng, self)
@@ -186,7 +188,6 @@ class TSNE(Embedding):
             decides: tuple[Any, ...] = (exaggeration, self.max_iter, how.tol, how.learning_rate, self.n_components)
             decides += () if places is None else (places.strength, places.groups, places.positions)
             kept = Checkpoint(how.checkpoint, "descent", fingerprint(P, *decides))
-        together = n_rows >= SORTED_ROWS and isinstance(engine, MeshEngine)
         run = Descent(
             P, rescale(start, rng), engine=engine, n_jobs=self._n_threads(n_rows), kept=kept, places=places,
             rng=rng if together else None,

@@ -187,8 +187,8 @@ def _choices(report: MapReport) -> Iterator[Statement]:
     else:
         how = f"the mean of the ten nearest rows then misses a row by {best:.2f} standard deviations, out of fold, "
         alone = f"{own:.2f}"
-    posteriors = dict.fromkeys(one["posterior"] for one in report.supervision_curve if one["supervision"] > 0)
-    among = f" (the better of {' and '.join(posteriors)})" if len(posteriors) > 1 else ""
+    *others, last = dict.fromkeys(one["posterior"] for one in report.supervision_curve if one["supervision"] > 0)
+    among = f" (the {'best' if len(others) > 1 else 'better'} of {', '.join(others)} and {last})" if others else ""
     words = (
         f"Taken: a supervision of {taken['supervision']:g} ({how}with the data's own distances {alone}), the posterior "
         f"{taken['posterior']}{among}{_mapping_taken(report)}."
