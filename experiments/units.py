@@ -22,12 +22,24 @@ from prismap import PrisMap
 
 READING = """
 Taken as independent, coin flips of copies, patients and stretches of time are said to show in all of these tables. With
-`groups=` they never are. Copies, near copies and walks are found without any option, and their coins do not show
-either. Two kinds of tables are not saved without `groups=`: patients in random order, whom no column names here, are
-not found, and of nested units the lower level is found (patients) while the coin is that of the upper one (clinics).
+`groups=` they are in {given}, where at most one of twenty may be. Copies, near copies and walks are found without any
+option, and their coins do not show either. Two kinds of tables are not saved without `groups=`: patients in random
+order, whom no column names here, are not found, and of nested units the lower level is found (patients) while the coin
+is that of the upper one (clinics).
 
 What is there is still found by units, about as often as by one independent row of each unit.
 """
+
+
+def coins_shown(found):
+    """In how many tables of coins the target is said to show though the units were given."""
+    lines = [line for part, kept in found.items() if "effect" not in part for line in kept["rows"]]
+    given = [line for line in lines if line["units"] == "given"]
+    shown = sum(round(line["shows, %"] * line["tables"] / 100) for line in given)
+    return f"{shown} of {sum(line['tables'] for line in given)}"
+
+
+QUOTED = {"given": coins_shown}
 SEEDS = 5
 CANNOT = "cannot tell"
 
